@@ -1,0 +1,282 @@
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+ssize_t dl_read_full(int fd, void *buf, size_t n)
+{
+	size_t got = 0;
+
+	while (got < n) {
+		ssize_t r = read(fd, (char *)buf + got, n - got);
+
+		if (r < 0 && errno == EINTR)
+			continue;
+		if (r < 0)
+			return -1;
+		if (!r)
+			break;
+		got += (size_t)r;
+	}
+	return (ssize_t)got;
+}
+
+ssize_t dl_pread_full(int fd, void *buf, size_t n, uint64_t offset)
+{
+	size_t got = 0;
+
+	while (got < n) {
+		ssize_t r = pread(fd, (char *)buf + got, n - got,
+			(off_t)(offset + got));
+
+		if (r < 0 && errno == EINTR)
+			continue;
+		if (r < 0)
+			return -1;
+		if (!r)
+			break;
+		got += (size_t)r;
+	}
+	return (ssize_t)got;
+}
+
+int dl_write_full(int fd, const void *buf, size_t n)
+{
+	size_t done = 0;
+
+	while (done < n) {
+		ssize_t r = write(fd, (const char *)buf + done, n - done);
+
+		if (r < 0 && errno == EINTR)
+			continue;
+		if (r < 0)
+			return -1;
+		done += (size_t)r;
+	}
+	return 0;
+}
+
+int dl_open_read(const char *path, int *fd, struct dl_err *e)
+{
+	*fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (*fd >= 0)
+		return 0;
+	return dl_fail_sys(e, errno == ENOENT || errno == ENOTDIR
+			? DL_NOINPUT : DL_IOERR, "%s", path);
+}
+
+static int read_all(int fd, size_t limit, struct dl_buf *out, struct dl_err *e)
+{
+	for (;;) {
+		ssize_t r;
+
+		dl_buf_reserve(out, 65536);
+		r = dl_read_full(fd, out->data + out->len, 65536);
+		if (r < 0)
+			return dl_fail_sys(e, DL_IOERR, "cannot read");
+		out->len += (size_t)r;
+		if (out->len > limit)
+			return dl_fail(e, DL_DATA, "larger than %zu bytes",
+				limit);
+		if (r < 65536)
+			return 0;
+	}
+}
+
+int dl_read_file(const char *path, size_t limit, struct dl_buf *out,
+	struct dl_err *e)
+{
+	int fd, rc = dl_open_read(path, &fd, e);
+
+	dl_buf_clear(out);
+	if (rc)
+		return rc;
+	rc = read_all(fd, limit, out, e);
+	close(fd);
+	return rc ? dl_at(e, "%s", path) : 0;
+}
+
+/*
+ * Temporary names that a signal or exit must remove. A fixed table, since the
+ * handler may not allocate; when it is full a file is simply not tracked.
+ */
+static const char *volatile tracked[64];
+
+static void track(const char *path)
+{
+	for (size_t i = 0; i < sizeof tracked / sizeof *tracked; i++)
+		if (!tracked[i]) {
+			tracked[i] = path;
+			return;
+		}
+}
+
+static void untrack(const char *path)
+{
+	for (size_t i = 0; i < sizeof tracked / sizeof *tracked; i++)
+		if (tracked[i] == path)
+			tracked[i] = NULL;
+}
+
+static void remove_tracked(void)
+{
+	for (size_t i = 0; i < sizeof tracked / sizeof *tracked; i++)
+		if (tracked[i])
+			unlink(tracked[i]);
+}
+
+static void die_cleanly(int sig)
+{
+	remove_tracked();
+	signal(sig, SIG_DFL);
+	raise(sig);
+}
+
+void dl_output_on_signal(void)
+{
+	static const int sigs[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
+	struct sigaction sa;
+
+	memset(&sa, 0, sizeof sa);
+	sa.sa_handler = die_cleanly;
+	sigemptyset(&sa.sa_mask);
+	for (size_t i = 0; i < sizeof sigs / sizeof *sigs; i++) {
+		struct sigaction old;
+
+		/* What the parent told us to ignore (nohup) stays ignored. */
+		if (!sigaction(sigs[i], NULL, &old)
+			&& old.sa_handler != SIG_IGN)
+			sigaction(sigs[i], &sa, NULL);
+	}
+	atexit(remove_tracked);
+}
+
+int dl_output_open(struct dl_output *o, const char *path, struct dl_err *e)
+{
+	static unsigned serial;
+
+	*o = (struct dl_output)DL_OUTPUT_INIT;
+	if (!strcmp(path, "-")) {
+		o->fd = STDOUT_FILENO;
+		return 0;
+	}
+	o->path = dl_strdup(path);
+	o->temp = dl_sprintf("%s.tmp.%ld.%u", path, (long)getpid(), serial++);
+	track(o->temp);
+	o->fd = open(o->temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	if (o->fd < 0) {
+		dl_fail_sys(e, DL_CANTCREAT, "%s", path);
+		dl_output_abort(o);
+		return DL_CANTCREAT;
+	}
+	return 0;
+}
+
+static const char *output_name(const struct dl_output *o)
+{
+	return o->path ? o->path : "standard output";
+}
+
+int dl_output_write(struct dl_output *o, const void *p, size_t n,
+	struct dl_err *e)
+{
+	if (dl_write_full(o->fd, p, n))
+		return dl_fail_sys(e, DL_IOERR, "%s", output_name(o));
+	return 0;
+}
+
+void dl_output_abort(struct dl_output *o)
+{
+	if (o->temp) {
+		if (o->fd >= 0)
+			close(o->fd);
+		unlink(o->temp);
+		untrack(o->temp);
+	}
+	free(o->path);
+	free(o->temp);
+	*o = (struct dl_output)DL_OUTPUT_INIT;
+}
+
+static char *folder_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	if (!slash)
+		return dl_strdup(".");
+	return dl_strndup(path, slash == path ? 1 : (size_t)(slash - path));
+}
+
+int dl_output_commit(struct dl_output *o, struct dl_err *e)
+{
+	char *folder;
+	int rc, fd = o->fd;
+
+	if (!o->temp) {
+		o->fd = -1;
+		return 0;
+	}
+	o->fd = -1;
+	rc = fsync(fd);
+	if (close(fd) || rc || rename(o->temp, o->path)) {
+		dl_fail_sys(e, DL_IOERR, "%s", o->path);
+		dl_output_abort(o);
+		return DL_IOERR;
+	}
+	untrack(o->temp);
+	folder = folder_of(o->path);
+	rc = dl_fsync_folder(folder, e);
+	free(folder);
+	free(o->path);
+	free(o->temp);
+	*o = (struct dl_output)DL_OUTPUT_INIT;
+	return rc;
+}
+
+int dl_write_file(const char *path, const void *p, size_t n, struct dl_err *e)
+{
+	struct dl_output o;
+	int rc = dl_output_open(&o, path, e);
+
+	if (rc)
+		return rc;
+	rc = dl_output_write(&o, p, n, e);
+	if (rc) {
+		dl_output_abort(&o);
+		return rc;
+	}
+	return dl_output_commit(&o, e);
+}
+
+int dl_fsync_folder(const char *folder, struct dl_err *e)
+{
+	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc;
+
+	if (fd < 0)
+		return dl_fail_sys(e, DL_IOERR, "%s", folder);
+	rc = fsync(fd);
+	/* Some file systems cannot sync a folder and say EINVAL. */
+	if (rc && errno != EINVAL)
+		rc = dl_fail_sys(e, DL_IOERR, "%s", folder);
+	else
+		rc = 0;
+	close(fd);
+	return rc;
+}
+
+int dl_make_folder(const char *path, struct dl_err *e)
+{
+	struct stat st;
+
+	if (!mkdir(path, 0777))
+		return 0;
+	if (errno == EEXIST && !stat(path, &st) && S_ISDIR(st.st_mode))
+		return 0;
+	return dl_fail_sys(e, DL_CANTCREAT, "%s", path);
+}

@@ -1,0 +1,163 @@
+#include "base/mem.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/err.h"
+
+static void out_of_memory(size_t n)
+{
+	fprintf(stderr, "dl-tools: out of memory (%zu bytes wanted)\n", n);
+	exit(DL_OSERR);
+}
+
+void *dl_alloc_array(size_t n, size_t size)
+{
+	void *p = calloc(n ? n : 1, size ? size : 1);
+
+	if (!p)
+		out_of_memory(n);
+	return p;
+}
+
+void *dl_alloc(size_t n)
+{
+	return dl_alloc_array(n, 1);
+}
+
+void *dl_resize(void *p, size_t n, size_t size)
+{
+	if (size && n > SIZE_MAX / size)
+		out_of_memory(SIZE_MAX);
+	n *= size;
+	p = realloc(p, n ? n : 1);
+	if (!p)
+		out_of_memory(n);
+	return p;
+}
+
+char *dl_strndup(const char *s, size_t n)
+{
+	char *p = dl_alloc(n + 1);
+
+	memcpy(p, s, n);
+	return p;
+}
+
+char *dl_strdup(const char *s)
+{
+	return dl_strndup(s, strlen(s));
+}
+
+char *dl_sprintf(const char *fmt, ...)
+{
+	va_list ap;
+	int n;
+	char *s;
+
+	va_start(ap, fmt);
+	n = vsnprintf(NULL, 0, fmt, ap);
+	va_end(ap);
+	s = dl_alloc((size_t)n + 1);
+	va_start(ap, fmt);
+	vsnprintf(s, (size_t)n + 1, fmt, ap);
+	va_end(ap);
+	return s;
+}
+
+void *dl_big_alloc(size_t n)
+{
+	void *p = mmap(NULL, n ? n : 1, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		out_of_memory(n);
+#ifdef MADV_HUGEPAGE
+	/* Below a few huge pages the rounding would cost more memory. */
+	if (n >= (size_t)8 << 20)
+		madvise(p, n, MADV_HUGEPAGE);
+#endif
+	return p;
+}
+
+void dl_big_free(void *p, size_t n)
+{
+	if (p)
+		munmap(p, n ? n : 1);
+}
+
+void dl_buf_reserve(struct dl_buf *b, size_t more)
+{
+	size_t cap = b->cap ? b->cap : 64;
+
+	if (more > SIZE_MAX / 2 - b->len)
+		out_of_memory(more);
+	while (cap < b->len + more)
+		cap *= 2;
+	if (cap != b->cap) {
+		b->data = dl_resize(b->data, cap, 1);
+		b->cap = cap;
+	}
+}
+
+void dl_buf_add(struct dl_buf *b, const void *data, size_t n)
+{
+	dl_buf_reserve(b, n);
+	if (n)
+		memcpy(b->data + b->len, data, n);
+	b->len += n;
+}
+
+void dl_buf_str(struct dl_buf *b, const char *s)
+{
+	dl_buf_add(b, s, strlen(s));
+}
+
+void dl_buf_byte(struct dl_buf *b, int c)
+{
+	unsigned char byte = (unsigned char)c;
+
+	dl_buf_add(b, &byte, 1);
+}
+
+void dl_buf_printf(struct dl_buf *b, const char *fmt, ...)
+{
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(NULL, 0, fmt, ap);
+	va_end(ap);
+	dl_buf_reserve(b, (size_t)n + 1);
+	va_start(ap, fmt);
+	vsnprintf((char *)b->data + b->len, (size_t)n + 1, fmt, ap);
+	va_end(ap);
+	b->len += (size_t)n;
+}
+
+void dl_buf_drop(struct dl_buf *b, size_t n)
+{
+	memmove(b->data, b->data + n, b->len - n);
+	b->len -= n;
+}
+
+char *dl_buf_cstr(struct dl_buf *b)
+{
+	dl_buf_reserve(b, 1);
+	b->data[b->len] = 0;
+	return (char *)b->data;
+}
+
+void dl_buf_clear(struct dl_buf *b)
+{
+	b->len = 0;
+}
+
+void dl_buf_free(struct dl_buf *b)
+{
+	free(b->data);
+	*b = (struct dl_buf)DL_BUF_INIT;
+}

@@ -1,0 +1,54 @@
+#include "base/rng.h"
+
+#include <math.h>
+
+/* The finalizer of SplitMix64. */
+static uint64_t mix(uint64_t x)
+{
+	x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+	return x ^ x >> 31;
+}
+
+uint64_t dl_rng_at(uint64_t key, uint64_t counter)
+{
+	return mix(mix(counter * UINT64_C(0x9e3779b97f4a7c15) ^ key) + key);
+}
+
+uint64_t dl_rng_key(uint64_t seed, uint64_t part)
+{
+	return dl_rng_at(mix(seed + UINT64_C(0x9e3779b97f4a7c15)), part);
+}
+
+uint64_t dl_rng_next(struct dl_rng *r)
+{
+	return dl_rng_at(r->key, r->counter++);
+}
+
+uint64_t dl_rng_below(struct dl_rng *r, uint64_t n)
+{
+	uint64_t tail = (UINT64_MAX % n + 1) % n, x;
+
+	/* Values past the last whole multiple of n would be drawn too often. */
+	do
+		x = dl_rng_next(r);
+	while (x > UINT64_MAX - tail);
+	return x % n;
+}
+
+double dl_rng_uniform(struct dl_rng *r)
+{
+	return (double)(dl_rng_next(r) >> 11) * 0x1p-53;
+}
+
+double dl_rng_normal(struct dl_rng *r)
+{
+	double u = 1 - dl_rng_uniform(r), v = dl_rng_uniform(r);
+
+	return sqrt(-2 * log(u)) * cos(6.283185307179586 * v);
+}
+
+double dl_rng_exponential(struct dl_rng *r)
+{
+	return -log(1 - dl_rng_uniform(r));
+}

@@ -1,0 +1,149 @@
+/* Errors, buffers, numbers, files, threads, random draws, hashes. */
+#include "base/cpu.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/mem.h"
+#include "base/num.h"
+#include "base/pool.h"
+#include "base/rng.h"
+
+#include <math.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../tap.h"
+
+static void test_err(void)
+{
+	struct dl_err e;
+	char out[24];
+
+	ok(dl_fail(&e, DL_DATA, "byte %d", 7) == DL_DATA, "fail returns code");
+	dl_at(&e, "model %s", "x\ny");
+	ok(!strcmp(e.text, "model x?y: byte 7"), "place goes in front: %s",
+		e.text);
+	ok(!strcmp(dl_scrub(out, sizeof out, "a\0\"b", 4), "a\\x00\\x22b"),
+		"scrub escapes: %s", out);
+	dl_scrub(out, sizeof out, "abcdefghijklmnopqrstuvwxyz", 26);
+	ok(strlen(out) < sizeof out && strstr(out, "..."), "scrub cuts: %s",
+		out);
+}
+
+static void test_num(void)
+{
+	uint64_t u;
+	int64_t t;
+	double d;
+
+	ok(!dl_parse_u64("18446744073709551615", 0, UINT64_MAX, &u)
+			&& u == UINT64_MAX, "largest u64");
+	ok(dl_parse_u64("18446744073709551616", 0, UINT64_MAX, &u), "over u64");
+	ok(dl_parse_u64("", 0, 9, &u) && dl_parse_u64("-1", 0, 9, &u)
+			&& dl_parse_u64("3x", 0, 9, &u)
+			&& dl_parse_u64("10", 0, 9, &u), "bad u64 refused");
+	ok(!dl_parse_size("5G", &u) && u == 5000000000u, "5G");
+	ok(!dl_parse_size("64KiB", &u) && u == 65536, "64KiB");
+	ok(dl_parse_size("5X", &u) && dl_parse_size("9e99", &u)
+			&& dl_parse_size("-1", &u), "bad sizes refused");
+	ok(!dl_parse_duration("250ms", &t) && t == 250000000, "250ms");
+	ok(!dl_parse_duration("1.5m", &t) && t == 90 * DL_SECOND, "1.5m");
+	ok(dl_parse_duration("2 s", &t) && dl_parse_duration("nan", &t),
+		"bad durations refused");
+	ok(!dl_parse_double("1e-3", 0, 1, &d) && d == 1e-3, "1e-3");
+	ok(dl_parse_double("0x1p3", 0, 99, &d) && dl_parse_double("inf", 0, 1,
+			&d), "hexadecimal and inf refused");
+}
+
+static void test_file(void)
+{
+	char folder[] = "/tmp/dl-base-XXXXXX";
+	struct dl_buf b = DL_BUF_INIT;
+	struct dl_output o;
+	struct dl_err e;
+	char *path;
+
+	if (!mkdtemp(folder))
+		exit(99);
+	path = dl_sprintf("%s/f", folder);
+	ok(!dl_write_file(path, "hello", 5, &e), "write");
+	ok(!dl_output_open(&o, path, &e) && !dl_output_write(&o, "x", 1, &e),
+		"begin again");
+	ok(!dl_read_file(path, 100, &b, &e) && b.len == 5,
+		"unfinished output does not show");
+	dl_output_abort(&o);
+	ok(dl_read_file(path, 4, &b, &e) == DL_DATA, "limit: %s", e.text);
+	unlink(path);
+	ok(dl_read_file(path, 4, &b, &e) == DL_NOINPUT, "missing: %s", e.text);
+	ok(!rmdir(folder), "nothing left behind");
+	ok(dl_output_open(&o, "/nonexistent/f", &e) == DL_CANTCREAT,
+		"cannot create: %s", e.text);
+	dl_buf_free(&b);
+	free(path);
+}
+
+static void add_one(void *ctx, size_t i)
+{
+	atomic_fetch_add((atomic_size_t *)ctx, i + 1);
+}
+
+static void test_pool(void)
+{
+	int good = 1;
+
+	for (unsigned threads = 1; threads <= 7; threads += 3) {
+		struct dl_pool *p = dl_pool_new(threads);
+
+		for (size_t n = 0; n < 300; n++) {
+			atomic_size_t sum = 0;
+
+			dl_pool_run(p, n, add_one, &sum);
+			good &= sum == n * (n + 1) / 2;
+		}
+		dl_pool_free(p);
+	}
+	ok(good, "every block runs exactly once");
+}
+
+static void test_rng(void)
+{
+	struct dl_rng r = {dl_rng_key(1, 2), 0};
+	double sum = 0, squares = 0;
+	int n = 100000;
+
+	for (int i = 0; i < n; i++) {
+		double x = dl_rng_normal(&r);
+
+		sum += x;
+		squares += x * x;
+	}
+	ok(fabs(sum / n) < 0.02 && fabs(squares / n - 1) < 0.02,
+		"normal draws have mean 0 and deviation 1");
+	ok(dl_rng_at(1, 2) != dl_rng_at(2, 1), "key and counter differ");
+}
+
+static void test_hash(void)
+{
+	char hex[DL_HASH_HEX];
+	struct dl_hash h;
+
+	dl_hash_init(&h);
+	dl_hash_hex(&h, hex);
+	ok(!strcmp(hex, "0e5751c026e543b2e8ab2eb06099daa1d1e5df47778f7787faab45"
+			"cdf12fe3a8"), "BLAKE2b-256 of nothing");
+}
+
+int main(void)
+{
+	test_err();
+	test_num();
+	test_file();
+	test_pool();
+	test_rng();
+	test_hash();
+	ok(dl_cpu_level() < DL_CPU_LEVELS, "level %s",
+		dl_cpu_name(dl_cpu_level()));
+	return done_testing();
+}
