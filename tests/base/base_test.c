@@ -7,6 +7,7 @@
 #include "base/num.h"
 #include "base/pool.h"
 #include "base/rng.h"
+#include "base/rule.h"
 
 #include <math.h>
 #include <stdatomic.h>
@@ -135,6 +136,23 @@ static void test_hash(void)
 			"cdf12fe3a8"), "BLAKE2b-256 of nothing");
 }
 
+static void test_rule(void)
+{
+	int fine = 1;
+
+	for (int rule = 0; rule < DL_RULES; rule++) {
+		const char *name = dl_rule_name((enum dl_rule)rule);
+
+		fine &= dl_rule_parse(name, strlen(name)) == rule;
+	}
+	ok(fine, "a rule's name names it");
+	ok(dl_rule_parse("means", 4) == DL_MEAN
+			&& dl_rule_parse("means", 5) == -1
+			&& dl_rule_parse("rd", 2) == -1
+			&& dl_rule_parse("", 0) == -1,
+		"only whole names");
+}
+
 int main(void)
 {
 	test_err();
@@ -143,6 +161,7 @@ int main(void)
 	test_pool();
 	test_rng();
 	test_hash();
+	test_rule();
 	ok(dl_cpu_level() < DL_CPU_LEVELS, "level %s",
 		dl_cpu_name(dl_cpu_level()));
 	return done_testing();
