@@ -1,0 +1,151 @@
+#include "cmd/cmd.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <sodium.h>
+
+#include "base/num.h"
+#include "config.h"
+
+const char *cmd_name = "dl-tools";
+int cmd_verbosity;
+static const char *usage_text;
+
+void cmd_init(const char *name, const char *usage)
+{
+	cmd_name = name;
+	usage_text = usage;
+	if (sodium_init() < 0)
+		cmd_die(DL_OSERR, "libsodium does not start");
+}
+
+static void say(const char *fmt, va_list ap)
+{
+	char line[1024];
+
+	/* One write a line, so that programs sharing a log do not mix. */
+	vsnprintf(line, sizeof line, fmt, ap);
+	fprintf(stderr, "%s: %s\n", cmd_name, line);
+}
+
+void cmd_warn(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	say(fmt, ap);
+	va_end(ap);
+}
+
+void cmd_note(const char *fmt, ...)
+{
+	va_list ap;
+
+	if (cmd_verbosity < 0)
+		return;
+	va_start(ap, fmt);
+	say(fmt, ap);
+	va_end(ap);
+}
+
+void cmd_debug(const char *fmt, ...)
+{
+	va_list ap;
+
+	if (cmd_verbosity < 1)
+		return;
+	va_start(ap, fmt);
+	say(fmt, ap);
+	va_end(ap);
+}
+
+int cmd_fail(const struct dl_err *e)
+{
+	cmd_warn("%s", e->text);
+	return e->code;
+}
+
+void cmd_die(int code, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	say(fmt, ap);
+	va_end(ap);
+	exit(code);
+}
+
+void cmd_usage(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	say(fmt, ap);
+	va_end(ap);
+	fputs(usage_text, stderr);
+	exit(DL_USAGE);
+}
+
+void cmd_common_option(int opt)
+{
+	switch (opt) {
+	case 'h':
+		fputs(usage_text, stdout);
+		exit(fflush(stdout) ? DL_IOERR : DL_OK);
+	case 'V':
+		printf("%s (dl-tools) %s\n", cmd_name, PACKAGE_VERSION);
+		exit(fflush(stdout) ? DL_IOERR : DL_OK);
+	case 'q':
+		cmd_verbosity = -1;
+		break;
+	case 'v':
+		cmd_verbosity++;
+		break;
+	default: /* getopt_long has said what is wrong */
+		fputs(usage_text, stderr);
+		exit(DL_USAGE);
+	}
+}
+
+uint64_t cmd_u64(const char *option, const char *arg, uint64_t min,
+	uint64_t max)
+{
+	uint64_t v;
+
+	if (dl_parse_u64(arg, min, max, &v))
+		cmd_usage("%s %s: not a whole number from %llu to %llu",
+			option, arg, (unsigned long long)min,
+			(unsigned long long)max);
+	return v;
+}
+
+double cmd_double(const char *option, const char *arg, double min, double max)
+{
+	double v;
+
+	if (dl_parse_double(arg, min, max, &v))
+		cmd_usage("%s %s: not a number from %g to %g", option, arg,
+			min, max);
+	return v;
+}
+
+uint64_t cmd_size(const char *option, const char *arg)
+{
+	uint64_t v;
+
+	if (dl_parse_size(arg, &v))
+		cmd_usage("%s %s: not a size such as 64Ki or 5G", option, arg);
+	return v;
+}
+
+int64_t cmd_duration(const char *option, const char *arg)
+{
+	int64_t v;
+
+	if (dl_parse_duration(arg, &v))
+		cmd_usage("%s %s: not a duration such as 250ms or 20s", option,
+			arg);
+	return v;
+}

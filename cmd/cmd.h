@@ -1,0 +1,58 @@
+/*
+ * What every program's main shares: options, usage, version, messages. Only
+ * programs talk; lib returns.
+ */
+#ifndef CMD_CMD_H
+#define CMD_CMD_H
+
+#include <getopt.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+extern const char *cmd_name; /* "dl-frag" */
+extern int cmd_verbosity;    /* -1 with -q, 0, 1 with -v, 2 with -vv */
+
+/* Sets the name and initialises libsodium. usage is the whole text that -h
+ * prints: lines "usage: ..." as in the page's SYNOPSIS, then the options. */
+void cmd_init(const char *name, const char *usage);
+
+/* One line "dl-prog: ..." to stderr. */
+void cmd_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void cmd_note(const char *fmt, ...) /* silent with -q */
+	__attribute__((format(printf, 1, 2)));
+void cmd_debug(const char *fmt, ...) /* only with -v */
+	__attribute__((format(printf, 1, 2)));
+
+/* Prints e and returns its code, for `return cmd_fail(&e)` in main. */
+int cmd_fail(const struct dl_err *e);
+
+/* A message, then exit. */
+void cmd_die(int code, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3), noreturn));
+
+/* "dl-prog: ...", the usage to stderr, exit 64. */
+void cmd_usage(const char *fmt, ...)
+	__attribute__((format(printf, 1, 2), noreturn));
+
+/*
+ * Handles what all programs have in common: -h, -V, -q, -v, and unknown
+ * options ('?' and ':'). Call it for every option getopt_long returns that the
+ * program does not know. short options every program adds: CMD_SHORT.
+ */
+#define CMD_SHORT "hVqv"
+#define CMD_LONG \
+	{"help", no_argument, NULL, 'h'}, \
+	{"version", no_argument, NULL, 'V'}, \
+	{"quiet", no_argument, NULL, 'q'}, \
+	{"verbose", no_argument, NULL, 'v'}
+void cmd_common_option(int opt);
+
+/* Option arguments; exit 64 naming the option when bad. */
+uint64_t cmd_u64(const char *option, const char *arg, uint64_t min,
+	uint64_t max);
+double cmd_double(const char *option, const char *arg, double min, double max);
+uint64_t cmd_size(const char *option, const char *arg);
+int64_t cmd_duration(const char *option, const char *arg);
+
+#endif
