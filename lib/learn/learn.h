@@ -1,0 +1,113 @@
+/*
+ * The learner's core: every decision of a learner as a pure state machine.
+ *
+ * It does no I/O, reads no clock and holds no tensor: the driver (dl-learn, or
+ * dl-sim fleet in virtual time) owns the trainer, the anchors and the links.
+ * Several syncers may each serve some of the fragments.
+ *
+ * At a step boundary the actions come in DESIGN's order: copy what is due, was
+ * opened, or is about to be overwritten; apply what came; go on. A learner
+ * never waits, except with --wait and at the end of a run.
+ */
+#ifndef DL_LEARN_LEARN_H
+#define DL_LEARN_LEARN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sync/clock.h"
+#include "sync/sync.h"
+
+enum dl_apply { DL_APPLY_OVERWRITE, DL_APPLY_CARRY, DL_APPLY_BLEND };
+
+struct dl_learn_config {
+	struct dl_schedule schedule; /* P and H */
+	uint64_t tau;                /* of wait */
+	int wait;                    /* lock-step: the baseline */
+	enum dl_apply apply;
+	double alpha;                /* of DL_APPLY_BLEND: share kept */
+	uint32_t syncers;
+	const uint32_t *syncer;      /* P: which syncer serves p; NULL: 0 */
+	int64_t step_every;          /* ns between `step`s that nothing needs */
+};
+
+enum dl_learn_event_kind {
+	DL_LE_WELCOME, /* syncer, clock, versions, origins, seqs (P each) */
+	DL_LE_LOST,    /* syncer: its connection is gone */
+	DL_LE_OPEN,    /* fragment, step */
+	DL_LE_GLOBAL,  /* fragment, version, step, final: arrived whole; the
+			* driver keeps the newest until DL_LA_APPLY */
+	DL_LE_TAKEN,   /* fragment, seq, taken */
+	DL_LE_END,     /* syncer, step: the run ends */
+	DL_LE_STEP,    /* tokens, loss: the trainer is at a step boundary */
+	DL_LE_RESET,   /* the trainer died: unsent steps are lost, LOAD follows
+			* with the anchors */
+	DL_LE_DRAIN,   /* deliver everything, then finish */
+};
+
+struct dl_learn_event {
+	enum dl_learn_event_kind kind;
+	int64_t now;
+	uint32_t syncer, fragment;
+	uint64_t clock, step, seq, tokens;
+	struct dl_version version;
+	const struct dl_version *versions, *origins; /* WELCOME; entries of
+						      * other syncers unused */
+	const uint64_t *seqs;    /* WELCOME: last push taken, a fragment */
+	enum dl_taken taken;
+	int final;
+	double loss;
+};
+
+enum dl_learn_action_kind {
+	DL_LA_LOAD,    /* clock: all fragments have come: give the trainer the
+			* model and `clock` clock fresh; GO follows */
+	DL_LA_COPY,    /* fragment, seq, step, base, steps, tokens: take the
+			* trainer's values now; send the push when it goes on;
+			* keep it until DL_LA_RELEASE */
+	DL_LA_APPLY,   /* fragment, version, apply, alpha, final */
+	DL_LA_CLOCK,   /* clock: the trainer's clock jumps */
+	DL_LA_GO,      /* the trainer goes on */
+	DL_LA_STEP,    /* clock, steps, tokens, loss: tell every syncer */
+	DL_LA_APPLIED, /* fragment, version: tell its syncer */
+	DL_LA_RESEND,  /* fragment, seq: send that push again */
+	DL_LA_RELEASE, /* fragment, seq: that push is settled */
+	DL_LA_DRAINED, /* syncer: answer its `end` */
+	DL_LA_FINISH,  /* stop the trainer, say bye, exit 0 */
+};
+
+struct dl_learn_action {
+	enum dl_learn_action_kind kind;
+	uint32_t syncer, fragment;
+	uint64_t clock, seq, step, steps, tokens;
+	struct dl_version base, version;
+	enum dl_apply apply;
+	double alpha, loss;
+	int final;
+};
+
+struct dl_learn;
+
+struct dl_learn *dl_learn_new(const struct dl_learn_config *c);
+void dl_learn_free(struct dl_learn *l);
+void dl_learn_event(struct dl_learn *l, const struct dl_learn_event *ev);
+int dl_learn_next(struct dl_learn *l, struct dl_learn_action *a);
+
+/* For hello: what it has. */
+uint64_t dl_learn_clock(const struct dl_learn *l);
+struct dl_version dl_learn_version(const struct dl_learn *l, uint32_t p);
+
+struct dl_learn_info {
+	uint64_t clock, steps, tokens; /* own, since this instance began */
+	/* Own steps, summed over fragments: steps * P is the sum of these. */
+	uint64_t pushed;      /* handed on in a push */
+	uint64_t overwritten; /* lost to an apply */
+	uint64_t lost;        /* lost with a trainer */
+	uint64_t unsent;      /* still in the counters */
+	uint64_t outstanding; /* pushes not settled yet */
+	int holding;          /* the trainer waits */
+	int finished;
+};
+void dl_learn_info(const struct dl_learn *l, struct dl_learn_info *out);
+
+#endif

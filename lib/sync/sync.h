@@ -1,0 +1,240 @@
+/*
+ * The syncer's core: every decision of the syncer as a pure state machine.
+ *
+ * Events go in (a push came, time is now T, a learner left), actions come out
+ * (open this, merge these, send that). It does no I/O, reads no clock and
+ * holds no lock: dl-sync serve, run and replay and dl-sim fleet all drive it.
+ * The events are the tape. It implements DESIGN's "Rounds"; the paper's
+ * quorum, adaptive grace window and token weights are in round.c.
+ *
+ *	dl_sync_event(core, &event);
+ *	while (dl_sync_next(core, &action))
+ *		carry out the action;
+ *
+ * After that the driver sleeps until dl_sync_wake(core) or the next event.
+ */
+#ifndef DL_SYNC_SYNC_H
+#define DL_SYNC_SYNC_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "sync/clock.h"
+
+enum {
+	DL_NAME_MAX = 63,    /* bytes of a learner's name */
+	DL_NORMS_KEPT = 32,  /* accepted norms a fragment, for --max-norm */
+	DL_NORMS_NEEDED = 8, /* of those, before norms are judged */
+};
+
+/* 1 when s is a good name: 1 to 63 of A-Z a-z 0-9 . _ -, no dot in front. */
+int dl_name_ok(const char *s, size_t n);
+
+enum dl_late { DL_LATE_DROP, DL_LATE_NEXT, DL_LATE_NOW };
+enum dl_below { DL_BELOW_WAIT, DL_BELOW_MERGE };
+enum dl_grace { DL_GRACE_NONE, DL_GRACE_ADAPTIVE, DL_GRACE_FIXED };
+
+struct dl_sync_config {
+	struct dl_schedule schedule; /* P and H */
+	uint32_t quorum;             /* K >= 1 */
+	uint64_t tau;                /* overlap, steps */
+	uint64_t min_h;              /* steps since p was received */
+	enum dl_grace grace;
+	double gamma;                /* share of the slack, below 1 */
+	int64_t grace_ns;            /* of DL_GRACE_FIXED */
+	enum dl_late late;
+	enum dl_below below;
+	int64_t below_ns;            /* of DL_BELOW_MERGE */
+	int64_t stall_ns;            /* no step for so long: not waited for */
+	int64_t end_ns;              /* deadline of each phase of the end */
+	double max_rate;             /* times the median learner's step rate */
+	double max_norm;             /* times the median norm: scaled down */
+	double refuse_norm;          /* times the median norm: refused */
+	uint64_t budget_tokens;      /* 0: none */
+	uint64_t budget_steps;       /* 0: none */
+};
+
+/* The defaults for P fragments (dl-sync(1) lists them). */
+void dl_sync_config_default(struct dl_sync_config *c, uint32_t fragments);
+
+enum dl_sync_event_kind {
+	DL_EV_JOIN,    /* learner, instance, clock, versions: said hello */
+	DL_EV_LEAVE,   /* learner, instance: its connection is gone */
+	DL_EV_STEP,    /* learner, clock, steps, tokens, loss */
+	DL_EV_PUSH,    /* learner, fragment, seq, step, base, steps, tokens,
+			* norm, push: a push has arrived whole */
+	DL_EV_APPLIED, /* learner, fragment, version */
+	DL_EV_WANT,    /* learner, fragment: asks for the current values */
+	DL_EV_DRAINED, /* learner: answered `end`, all its pushes are in */
+	DL_EV_MERGED,  /* fragment, version: that merge is committed */
+	DL_EV_TIME,    /* nothing but time */
+	DL_EV_END,     /* somebody asks for the end of the run */
+	DL_EV_KINDS
+};
+
+struct dl_sync_event {
+	enum dl_sync_event_kind kind;
+	int64_t now;             /* monotonic nanoseconds, never falling */
+	const char *learner;     /* a good name */
+	uint64_t instance;       /* random, one a learner process */
+	uint64_t clock;          /* the learner's logical clock s_m */
+	uint64_t steps, tokens;  /* STEP: own, since this instance began;
+				  * PUSH: since its previous push or apply */
+	uint32_t fragment;
+	uint64_t seq;            /* rises with each push of that fragment */
+	uint64_t step;           /* PUSH: the clock it was made at */
+	struct dl_version base;  /* PUSH: version its anchor came from */
+	struct dl_version version;
+	const struct dl_version *versions; /* JOIN: P of them, what it has */
+	double norm;             /* PUSH: |delta|, not finite if any value is */
+	double loss;             /* STEP: NaN when unknown */
+	uint64_t push;           /* PUSH: the driver's handle of the bytes */
+};
+
+/* What `taken` says of a push. */
+enum dl_taken {
+	DL_TAKEN_ROUND,   /* in the open round */
+	DL_TAKEN_WAITING, /* for the fragment's next round */
+	DL_TAKEN_NOW,     /* late, merged by itself */
+	DL_TAKEN_LATE,    /* dropped: its round was merged before */
+	DL_TAKEN_AGAIN,   /* known already, not counted twice */
+	DL_TAKEN_REFUSED, /* see enum dl_refusal */
+	DL_TAKENS
+};
+
+enum dl_refusal {
+	DL_REFUSED_NOT,
+	DL_REFUSED_FINITE, /* NaN or infinity */
+	DL_REFUSED_EMPTY,  /* zero steps or tokens */
+	DL_REFUSED_BASE,   /* a base that was never issued */
+	DL_REFUSED_CLOCK,  /* a clock above what its steps and opens allow */
+	DL_REFUSED_RATE,   /* a clock that rises too fast */
+	DL_REFUSED_NORM,   /* far above the usual norm */
+	DL_REFUSED_END,    /* the run is over */
+	DL_REFUSALS
+};
+const char *dl_taken_name(enum dl_taken t);     /* "round", "waiting", ... */
+const char *dl_refusal_name(enum dl_refusal r); /* "finite", "empty", ... */
+
+enum dl_sync_action_kind {
+	DL_ACT_WELCOME, /* learner: with dl_sync_clock, _version, _taken */
+	DL_ACT_OPEN,    /* learner, fragment, step */
+	DL_ACT_TAKEN,   /* learner, fragment, seq, taken, refusal, scale */
+	DL_ACT_RELEASE, /* push: its bytes are not needed any more */
+	DL_ACT_MERGE,   /* fragment, step, version, part: merge, commit, then
+			 * DL_EV_MERGED; RELEASE follows for its pushes */
+	DL_ACT_GLOBAL,  /* learner, fragment, version, step, final: send the
+			 * current values, made in the round of that step */
+	DL_ACT_END,     /* learner, step: push everything, then wait */
+	DL_ACT_BYE,     /* learner: the run is over */
+	DL_ACT_DONE,    /* the run is over: write the model, exit */
+};
+
+/* A push in a merge. Those of one learner are neighbours, in order of seq;
+ * their deltas are added and weigh as one contribution. */
+struct dl_sync_part {
+	const char *learner; /* parts are in byte order of names */
+	uint64_t push;
+	double weight;       /* of the learner's whole contribution */
+	double scale;        /* 1, or less for a delta above --max-norm */
+};
+
+struct dl_sync_action {
+	enum dl_sync_action_kind kind;
+	const char *learner; /* valid until the next dl_sync_event */
+	uint64_t instance;
+	uint32_t fragment;
+	uint64_t step, seq, push;
+	struct dl_version version;
+	enum dl_taken taken;
+	enum dl_refusal refusal;
+	double scale;
+	int final;
+	const struct dl_sync_part *part; /* valid until DL_EV_MERGED */
+	size_t parts;
+};
+
+struct dl_sync;
+
+/* A new run: epoch 1, every fragment at version 1.0, clock 0. */
+struct dl_sync *dl_sync_new(const struct dl_sync_config *c);
+void dl_sync_free(struct dl_sync *s);
+
+/* Takes an event; its pointers need not outlive the call. */
+void dl_sync_event(struct dl_sync *s, const struct dl_sync_event *ev);
+/* The next action, in order; 0 when there is none. */
+int dl_sync_next(struct dl_sync *s, struct dl_sync_action *a);
+/* When DL_EV_TIME is due next; INT64_MAX when nothing waits for time. */
+int64_t dl_sync_wake(const struct dl_sync *s);
+
+/* What a new instance is told in `welcome`. */
+uint64_t dl_sync_clock(const struct dl_sync *s); /* highest clock seen */
+uint64_t dl_sync_epoch(const struct dl_sync *s);
+struct dl_version dl_sync_version(const struct dl_sync *s, uint32_t p);
+/* What p's version was called before this epoch began (same values); a
+ * learner that has it need not be sent anything. */
+struct dl_version dl_sync_origin(const struct dl_sync *s, uint32_t p);
+/* The last push of that instance taken for p; 0 for none. */
+uint64_t dl_sync_taken(const struct dl_sync *s, const char *learner,
+	uint64_t instance, uint32_t p);
+
+/* What HEAD keeps: everything that outlives the process. */
+struct dl_sync_saved_fragment {
+	struct dl_version version;
+	uint64_t step; /* of its last round */
+	double norm[DL_NORMS_KEPT];
+	uint32_t norms;
+};
+struct dl_sync_saved_learner {
+	char name[DL_NAME_MAX + 1];
+	uint64_t instance;
+	uint64_t *merged; /* P: last seq merged, a fragment */
+};
+struct dl_sync_saved {
+	uint64_t epoch, clock, tokens;
+	uint32_t fragments;
+	struct dl_sync_saved_fragment *fragment;
+	struct dl_sync_saved_learner *learner;
+	size_t learners;
+};
+/* A copy of the state as it will be once the merge of fragment p in hand is
+ * committed (p = UINT32_MAX: as it is). */
+void dl_sync_save(const struct dl_sync *s, uint32_t p,
+	struct dl_sync_saved *out);
+void dl_sync_saved_release(struct dl_sync_saved *v);
+/* A core that goes on from saved state, in epoch v->epoch + 1. */
+struct dl_sync *dl_sync_restore(const struct dl_sync_config *c,
+	const struct dl_sync_saved *v);
+
+/* Counters for status lines, dl-stat and tests. */
+struct dl_sync_learner_info {
+	const char *name;
+	uint64_t instance;
+	int connected, stalled;
+	uint64_t clock, steps, tokens; /* of this instance */
+	double step_ns;                /* smoothed time a step; 0 unknown */
+	double loss;
+	uint64_t pushes;               /* arrived; from here of all instances */
+	uint64_t merged_pushes, merged_steps, merged_tokens;
+	uint64_t late_pushes, late_steps, late_tokens; /* wasted */
+	uint64_t refused[DL_REFUSALS]; /* pushes and clocks */
+	uint64_t again, scaled;
+	uint64_t rounds, reported;     /* member of; pushed in time */
+};
+struct dl_sync_info {
+	uint64_t clock, tokens, epoch;
+	uint64_t rounds, merges;       /* opened, merged */
+	double participation;          /* reported / members, closed rounds */
+	double effective_h;            /* mean steps of a merged contribution */
+	double quorum_ns, sync_ns, step_ns; /* smoothed */
+	int64_t grace_ns;              /* the last one granted */
+	size_t learners, live;
+	int ending, done;
+};
+void dl_sync_info(const struct dl_sync *s, struct dl_sync_info *out);
+/* Learner i of info.learners, in byte order of names; 0 past the end. */
+int dl_sync_learner(const struct dl_sync *s, size_t i,
+	struct dl_sync_learner_info *out);
+
+#endif
