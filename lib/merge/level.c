@@ -1,0 +1,16 @@
+#include "merge/kernels.h"
+
+#include "base/cpu.h"
+
+const struct dl_kernels *dl_kernels(void)
+{
+	static const struct dl_kernels *const table[DL_CPU_LEVELS] = {
+		[DL_CPU_BASELINE] = &dl_kernels_baseline,
+#ifdef __x86_64__
+		[DL_CPU_AVX2] = &dl_kernels_avx2,
+		[DL_CPU_AVX512] = &dl_kernels_avx512,
+#endif
+	};
+
+	return table[dl_cpu_level()];
+}
