@@ -142,18 +142,18 @@ static inline void store(float *out, single v, size_t k)
 	memcpy(out, &v, k * sizeof *out);
 }
 
-static inline void add_part(float *sum, const float *x, size_t k)
+static inline void add_part(float *sum, float c, const float *x, size_t k)
 {
-	store(sum, load(sum, k) + load(x, k), k);
+	store(sum, load(sum, k) + c * load(x, k), k);
 }
 
-static void add(float *sum, const float *x, size_t n)
+static void add(float *sum, float c, const float *x, size_t n)
 {
 	size_t i = 0;
 
 	for (; i + SINGLES <= n; i += SINGLES)
-		add_part(sum + i, x + i, SINGLES);
-	add_part(sum + i, x + i, n - i);
+		add_part(sum + i, c, x + i, SINGLES);
+	add_part(sum + i, c, x + i, n - i);
 }
 
 static inline void descend_part(

@@ -17,8 +17,8 @@ struct dl_kernels {
 	void (*weigh)(double *sum, double c, const float *x, size_t n);
 	void (*accumulate)(double *sum, double c, const float *x, size_t n);
 	void (*narrow)(float *out, const double *x, size_t n);
-	/* sum = sum + x. */
-	void (*add)(float *sum, const float *x, size_t n);
+	/* sum = sum + c x, in f32. */
+	void (*add)(float *sum, float c, const float *x, size_t n);
 	/* Outer steps, see outer.h; b is the momentum. */
 	void (*descend)(float *theta, const float *update, float lr, size_t n);
 	void (*momentum)(float *theta, float *b, const float *update, float lr,

@@ -74,9 +74,10 @@ int dl_merge_fragment(struct dl_pool *pool, const struct dl_segment *segments,
 	size_t ncontributions, float *update, struct dl_share *shares,
 	struct dl_err *e);
 
-/* Adds n elements: sum += x. For pushes of one learner that meet in a round,
- * in order of their sequence numbers. */
-void dl_merge_add(float *sum, const float *x, size_t n);
+/* sum = sum + scale * x, over n elements in plain f32: for pushes of one
+ * learner that meet in a round, in order of their sequence numbers, each with
+ * its own scale; the contribution's is 1 then. */
+void dl_merge_add(float *sum, double scale, const float *x, size_t n);
 
 /*
  * The Euclidean norm of n elements, exact but for rounding in double: it

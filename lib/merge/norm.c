@@ -47,7 +47,7 @@ size_t dl_find_nonfinite(const float *x, size_t n)
 	return i;
 }
 
-void dl_merge_add(float *sum, const float *x, size_t n)
+void dl_merge_add(float *sum, double scale, const float *x, size_t n)
 {
-	dl_kernels()->add(sum, x, n);
+	dl_kernels()->add(sum, (float)scale, x, n);
 }

@@ -24,7 +24,7 @@ static void step_block(void *ctx, size_t i)
 	float lr = s->outer->lr, mu = s->outer->mu;
 
 	if (rule == DL_STAT || rule == DL_LAST)
-		s->k->add(theta, update, b->n);
+		s->k->add(theta, 1, update, b->n);
 	else if (mu == 0)
 		s->k->descend(theta, update, lr, b->n);
 	else

@@ -179,8 +179,9 @@ static void read_halves(const void *ctx, size_t offset, size_t n, float *out)
 {
 	const float *const *half = ctx;
 
-	memcpy(out, half[0] + offset, n * sizeof *out);
-	dl_merge_add(out, half[1] + offset, n);
+	memset(out, 0, n * sizeof *out);
+	dl_merge_add(out, 1, half[0] + offset, n);
+	dl_merge_add(out, 0.25, half[1] + offset, n);
 }
 
 static void test_read(void)
@@ -200,7 +201,7 @@ static void test_read(void)
 	f.from[1].ctx = half;
 	dl_merge_fragment(
 		NULL, f.segments, f.nsegments, f.from, 3, got, NULL, NULL);
-	dl_merge_add(f.delta[1], g.delta[0], f.n);
+	dl_merge_add(f.delta[1], 0.25, g.delta[0], f.n);
 	f.from[1].delta = f.delta[1];
 	dl_merge_fragment(
 		NULL, f.segments, f.nsegments, f.from, 3, want, NULL, NULL);
