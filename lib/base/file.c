@@ -92,13 +92,16 @@ static int read_all(int fd, size_t limit, struct dl_buf *out, struct dl_err *e)
 int dl_read_file(const char *path, size_t limit, struct dl_buf *out,
 	struct dl_err *e)
 {
-	int fd, rc = dl_open_read(path, &fd, e);
+	int fd = STDIN_FILENO, rc = 0;
 
 	dl_buf_clear(out);
+	if (strcmp(path, "-"))
+		rc = dl_open_read(path, &fd, e);
 	if (rc)
 		return rc;
 	rc = read_all(fd, limit, out, e);
-	close(fd);
+	if (fd != STDIN_FILENO)
+		close(fd);
 	return rc ? dl_at(e, "%s", path) : 0;
 }
 

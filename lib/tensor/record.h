@@ -7,6 +7,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/err.h"
 #include "base/mem.h"
@@ -16,6 +17,15 @@ struct dl_string {
 	const char *s; /* NUL-terminated past n; may hold NUL itself */
 	size_t n;
 };
+
+/* Byte order: <0, 0 or >0. */
+static inline int dl_string_compare(const struct dl_string *a,
+	const struct dl_string *b)
+{
+	int order = memcmp(a->s, b->s, a->n < b->n ? a->n : b->n);
+
+	return order ? order : (a->n > b->n) - (a->n < b->n);
+}
 
 struct dl_tensor {
 	struct dl_string name;

@@ -1,0 +1,212 @@
+#include "tensor/model.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "tensor/shards.h"
+
+#define INDEX "model.safetensors.index.json"
+
+enum { BLOCK = 1 << 16 };
+
+static int compare(const void *a, const void *b)
+{
+	const struct dl_model_tensor *x = a, *y = b;
+
+	return dl_string_compare(&x->info.name, &y->info.name);
+}
+
+/* Opens one file of the model and checks that it is one record. */
+static int add_file(struct dl_model *m, const char *path, struct dl_err *e)
+{
+	struct dl_records *file;
+	int rc;
+
+	m->file = dl_resize(m->file, m->files + 1, sizeof *m->file);
+	file = &m->file[m->files++];
+	rc = dl_records_open(file, path, e);
+	if (!rc && file->records > 1)
+		rc = dl_fail(e, DL_DATA,
+			"%s: bytes after the record: not a model, but %zu "
+			"records (dl-join makes one of them)",
+			file->path, file->records);
+	return rc;
+}
+
+/* Makes the one list of tensors from the headers of all files. */
+static int list_tensors(struct dl_model *m, struct dl_err *e)
+{
+	size_t n = 0;
+	char name[80];
+
+	for (size_t f = 0; f < m->files; f++)
+		n += m->file[f].record->header.tensors;
+	m->tensor = dl_alloc_array(n, sizeof *m->tensor);
+	for (size_t f = 0; f < m->files; f++) {
+		const struct dl_records_entry *r = m->file[f].record;
+
+		for (size_t i = 0; i < r->header.tensors; i++) {
+			struct dl_model_tensor *t = &m->tensor[m->tensors++];
+
+			t->info = r->header.tensor[i];
+			t->info.offset += r->at;
+			t->file = (unsigned)f;
+		}
+	}
+	qsort(m->tensor, n, sizeof *m->tensor, compare);
+	for (size_t i = 1; i < n; i++) {
+		const struct dl_model_tensor *t = &m->tensor[i];
+
+		if (!compare(t - 1, t))
+			return dl_fail(e, DL_DATA,
+				"%s: tensor \"%s\" is also in %s",
+				m->file[t[0].file].path,
+				dl_scrub(name, sizeof name, t->info.name.s,
+					t->info.name.n),
+				m->file[t[-1].file].path);
+	}
+	m->meta = m->file[0].record->header.meta;
+	m->metas = m->file[0].record->header.metas;
+	return 0;
+}
+
+/* Every tensor that the index names is in the shard it names. */
+static int check_index(
+	const struct dl_model *m, const struct dl_shards *s, struct dl_err *e)
+{
+	char name[80];
+
+	for (size_t i = 0; i < s->entries; i++) {
+		const struct dl_shards_entry *entry = &s->entry[i];
+		const struct dl_model_tensor *t =
+			dl_model_find(m, entry->tensor.s, entry->tensor.n);
+
+		if (!t || t->file != entry->file)
+			return dl_fail(e, DL_DATA,
+				"%s: tensor \"%s\", which the index names, "
+				"is not there",
+				m->file[entry->file].path,
+				dl_scrub(name, sizeof name, entry->tensor.s,
+					entry->tensor.n));
+	}
+	return 0;
+}
+
+static int open_index(struct dl_model *m, const char *path, struct dl_err *e)
+{
+	const char *slash = strrchr(path, '/');
+	int folder = slash ? (int)(slash - path) + 1 : 0;
+	struct dl_shards s;
+	int rc = dl_shards_read(&s, path, e);
+
+	for (size_t i = 0; !rc && i < s.files; i++) {
+		char *shard = dl_sprintf("%.*s%s", folder, path, s.file[i].s);
+
+		rc = add_file(m, shard, e);
+		free(shard);
+	}
+	if (!rc)
+		rc = list_tensors(m, e);
+	if (!rc)
+		rc = check_index(m, &s, e);
+	dl_shards_release(&s);
+	return rc;
+}
+
+static int open_folder(struct dl_model *m, const char *path, struct dl_err *e)
+{
+	char *index = dl_sprintf("%s/" INDEX, path);
+	char *single = dl_sprintf("%s/model.safetensors", path);
+	struct stat st;
+	int rc;
+
+	if (!stat(single, &st)) {
+		rc = add_file(m, single, e);
+		if (!rc)
+			rc = list_tensors(m, e);
+	} else if (!stat(index, &st)) {
+		rc = open_index(m, index, e);
+	} else {
+		rc = dl_fail(e, DL_NOINPUT,
+			"%s: holds neither model.safetensors nor " INDEX, path);
+	}
+	free(single);
+	free(index);
+	return rc;
+}
+
+static int ends_with(const char *s, const char *end)
+{
+	size_t n = strlen(s), m = strlen(end);
+
+	return n >= m && !strcmp(s + n - m, end);
+}
+
+int dl_model_open(struct dl_model *m, const char *path, struct dl_err *e)
+{
+	struct stat st;
+	int rc;
+
+	memset(m, 0, sizeof *m);
+	if (strcmp(path, "-") && !stat(path, &st) && S_ISDIR(st.st_mode)) {
+		rc = open_folder(m, path, e);
+	} else if (ends_with(path, ".index.json")) {
+		rc = open_index(m, path, e);
+	} else {
+		rc = add_file(m, path, e);
+		if (!rc)
+			rc = list_tensors(m, e);
+	}
+	if (rc)
+		dl_model_close(m);
+	return rc;
+}
+
+void dl_model_close(struct dl_model *m)
+{
+	for (size_t f = 0; f < m->files; f++)
+		dl_records_close(&m->file[f]);
+	free(m->file);
+	free(m->tensor);
+	memset(m, 0, sizeof *m);
+}
+
+const struct dl_model_tensor *dl_model_find(
+	const struct dl_model *m, const char *name, size_t n)
+{
+	struct dl_model_tensor key;
+
+	key.info.name = (struct dl_string){name, n};
+	return bsearch(&key, m->tensor, m->tensors, sizeof *m->tensor, compare);
+}
+
+int dl_model_read(const struct dl_model *m, const struct dl_model_tensor *t,
+	uint64_t at, void *buf, size_t n, struct dl_err *e)
+{
+	return dl_records_read(
+		&m->file[t->file], t->info.offset + at, buf, n, e);
+}
+
+int dl_model_read_f32(const struct dl_model *m, const struct dl_model_tensor *t,
+	float *out, struct dl_err *e)
+{
+	uint64_t width = dl_dtype_bits(t->info.dtype) / 8;
+	uint64_t step = BLOCK / width;
+	void *block = dl_alloc(BLOCK);
+	int rc = 0;
+
+	for (uint64_t i = 0; !rc && i < t->info.elements; i += step) {
+		uint64_t n = t->info.elements - i;
+
+		if (n > step)
+			n = step;
+		rc = dl_model_read(m, t, i * width, block, n * width, e);
+		if (!rc)
+			dl_to_f32(out + i, block, t->info.dtype, n);
+	}
+	free(block);
+	return rc;
+}

@@ -1,0 +1,267 @@
+#include "tensor/records.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+
+enum { BLOCK = 1 << 20 };
+
+static int open_input(const char *path, char **name, int *fd, struct dl_err *e)
+{
+	*name = dl_strdup(strcmp(path, "-") ? path : "standard input");
+	if (strcmp(path, "-"))
+		return dl_open_read(path, fd, e);
+	*fd = dup(STDIN_FILENO);
+	return *fd < 0 ? dl_fail_sys(e, DL_NOINPUT, "standard input") : 0;
+}
+
+/* A regular file gives its size and can be read at any place. One that someone
+ * has begun to read is taken as a pipe: it goes on where they stopped. */
+static int seekable(int fd, uint64_t *size)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || lseek(fd, 0, SEEK_CUR))
+		return 0;
+	*size = (uint64_t)st.st_size;
+	return 1;
+}
+
+static int temporary(int *fd, struct dl_err *e)
+{
+	const char *folder = getenv("TMPDIR");
+	char *path =
+		dl_sprintf("%s/dl-XXXXXX", folder && *folder ? folder : "/tmp");
+	int rc = 0;
+
+	*fd = mkstemp(path);
+	if (*fd < 0)
+		rc = dl_fail_sys(e, DL_CANTCREAT, "%s", path);
+	else
+		unlink(path);
+	free(path);
+	return rc;
+}
+
+/* Copies what is left in *fd to a file without a name, which replaces it. */
+static int spool(int *fd, uint64_t *size, struct dl_err *e)
+{
+	unsigned char *block;
+	ssize_t n;
+	int to, rc = temporary(&to, e);
+
+	if (rc)
+		return rc;
+	block = dl_alloc(BLOCK);
+	*size = 0;
+	while (!rc && (n = dl_read_full(*fd, block, BLOCK)) != 0) {
+		if (n < 0)
+			rc = dl_fail_sys(e, DL_IOERR, "cannot read");
+		else if (dl_write_full(to, block, (size_t)n))
+			rc = dl_fail_sys(e, DL_IOERR, "temporary file");
+		else
+			*size += (uint64_t)n;
+	}
+	free(block);
+	close(*fd);
+	*fd = to;
+	return rc;
+}
+
+/* The header at place at of a file of size bytes; data begin at *data. */
+static int header_at(int fd, uint64_t size, uint64_t at, struct dl_header *h,
+	uint64_t *data, struct dl_err *e)
+{
+	struct dl_limits limits = DL_LIMITS_FILE;
+	unsigned char length[8];
+	uint64_t n;
+	void *json;
+	int rc = 0;
+
+	if (size - at < sizeof length)
+		return dl_fail(e, DL_DATA, "ends inside a header's length");
+	if (dl_pread_full(fd, length, sizeof length, at) != sizeof length)
+		return dl_fail_sys(e, DL_IOERR, "cannot read");
+	n = dl_le64(length);
+	*data = at + sizeof length + n;
+	if (n > limits.header)
+		return dl_fail(e, DL_DATA,
+			"header claims %llu bytes, more than the %llu allowed",
+			(unsigned long long)n,
+			(unsigned long long)limits.header);
+	if (n > size - at - sizeof length)
+		return dl_fail(e, DL_DATA,
+			"header claims %llu bytes past the end",
+			(unsigned long long)(*data - size));
+	json = dl_alloc(n);
+	if (dl_pread_full(fd, json, n, at + sizeof length) != (ssize_t)n)
+		rc = dl_fail_sys(e, DL_IOERR, "cannot read");
+	else
+		rc = dl_header_parse(h, json, n, e);
+	free(json);
+	if (!rc && h->data_size > size - *data) {
+		dl_fail(e, DL_DATA, "data end %llu bytes past the end",
+			(unsigned long long)(h->data_size - (size - *data)));
+		dl_header_release(h);
+		rc = DL_DATA;
+	}
+	return rc;
+}
+
+static int read_headers(struct dl_records *r, struct dl_err *e)
+{
+	uint64_t at = 0;
+	size_t room = 0;
+
+	do {
+		struct dl_records_entry *entry;
+		int rc;
+
+		if (r->records == room) {
+			room = room ? 2 * room : 1;
+			r->record =
+				dl_resize(r->record, room, sizeof *r->record);
+		}
+		entry = &r->record[r->records];
+		rc = header_at(
+			r->fd, r->size, at, &entry->header, &entry->at, e);
+		if (rc)
+			return at ? dl_at(e, "record %zu", r->records) : rc;
+		r->records++;
+		at = entry->at + entry->header.data_size;
+	} while (at < r->size);
+	return 0;
+}
+
+int dl_records_open(struct dl_records *r, const char *path, struct dl_err *e)
+{
+	int rc;
+
+	*r = (struct dl_records)DL_RECORDS_INIT;
+	rc = open_input(path, &r->path, &r->fd, e);
+	if (rc)
+		return rc;
+	if (!seekable(r->fd, &r->size))
+		rc = spool(&r->fd, &r->size, e);
+	if (!rc)
+		rc = read_headers(r, e);
+	return rc ? dl_at(e, "%s", r->path) : 0;
+}
+
+void dl_records_close(struct dl_records *r)
+{
+	for (size_t i = 0; i < r->records; i++)
+		dl_header_release(&r->record[i].header);
+	free(r->record);
+	free(r->path);
+	if (r->fd >= 0)
+		close(r->fd);
+	*r = (struct dl_records)DL_RECORDS_INIT;
+}
+
+int dl_records_read(const struct dl_records *r, uint64_t at, void *buf,
+	size_t n, struct dl_err *e)
+{
+	ssize_t got = dl_pread_full(r->fd, buf, n, at);
+
+	if (got < 0)
+		return dl_fail_sys(e, DL_IOERR, "%s", r->path);
+	if ((size_t)got < n)
+		return dl_fail(e, DL_DATA, "%s: shorter than it was", r->path);
+	return 0;
+}
+
+typedef int walk_fn(void *ctx, uint64_t record, const struct dl_header *h,
+	struct dl_err *e);
+
+static int walk_file(
+	int fd, uint64_t size, walk_fn *f, void *ctx, struct dl_err *e)
+{
+	uint64_t at = 0, record = 0, data;
+	int rc;
+
+	do {
+		struct dl_header h;
+
+		rc = header_at(fd, size, at, &h, &data, e);
+		if (rc)
+			return record ? dl_at(e, "record %llu",
+						(unsigned long long)record)
+				      : rc;
+		rc = f(ctx, record++, &h, e);
+		at = data + h.data_size;
+		dl_header_release(&h);
+	} while (!rc && at < size);
+	return rc;
+}
+
+static int feed(struct dl_reader *r, const unsigned char *p, size_t n,
+	walk_fn *f, void *ctx, struct dl_err *e)
+{
+	while (n) {
+		size_t taken;
+
+		switch (dl_reader_feed(r, p, n, &taken, e)) {
+		case DL_READER_BAD:
+			return e->code;
+		case DL_READER_HEADER:
+			if (f(ctx, r->record, &r->header, e))
+				return e->code;
+			break;
+		case DL_READER_RECORD:
+		case DL_READER_MORE:
+			break;
+		}
+		p += taken;
+		n -= taken;
+	}
+	return 0;
+}
+
+static int walk_pipe(int fd, walk_fn *f, void *ctx, struct dl_err *e)
+{
+	struct dl_reader r;
+	unsigned char *block = dl_alloc(BLOCK);
+	uint64_t total = 0;
+	ssize_t n;
+	int rc = 0;
+
+	dl_reader_init(&r, (struct dl_limits)DL_LIMITS_FILE);
+	/* What is there, not full blocks: a header is shown when it comes. */
+	while (!rc && (n = read(fd, block, BLOCK)) != 0) {
+		if (n > 0) {
+			total += (uint64_t)n;
+			rc = feed(&r, block, (size_t)n, f, ctx, e);
+		} else if (errno != EINTR) {
+			rc = dl_fail_sys(e, DL_IOERR, "cannot read");
+		}
+	}
+	if (!rc)
+		rc = total ? dl_reader_end(&r, e)
+			   : dl_fail(e, DL_DATA, "empty");
+	dl_reader_release(&r);
+	free(block);
+	return rc;
+}
+
+int dl_records_walk(const char *path, walk_fn *f, void *ctx, struct dl_err *e)
+{
+	char *name;
+	uint64_t size;
+	int fd = -1, rc = open_input(path, &name, &fd, e);
+
+	if (!rc) {
+		rc = seekable(fd, &size) ? walk_file(fd, size, f, ctx, e)
+					 : walk_pipe(fd, f, ctx, e);
+		if (rc)
+			dl_at(e, "%s", name);
+		close(fd);
+	}
+	free(name);
+	return rc;
+}
