@@ -4,32 +4,62 @@
 #include <math.h>
 #include <string.h>
 
-/* e^x within a few units in the last place, as code that vectorises. */
+/*
+ * e^x as code that vectorises: 2^n from its bits times a polynomial. Without
+ * branches: n is clamped as an integer, so that far below it is 0, far above
+ * infinite, and NaN stays NaN.
+ */
 static inline float expo(float x)
 {
-	x = x < -87.0f ? -87.0f : x;
-	x = x > 88.0f ? 88.0f : x;
-
-	int n = (int)(x * 1.44269504f + (x < 0 ? -0.5f : 0.5f));
-	float r = x - (float)n * 0.693147181f;
+	int n = (int)(x * 1.44269504f + 127.5f);
+	float r = x - ((float)n - 127.0f) * 0.693147181f;
 	float p = 1.9875691500e-4f;
-	int32_t bits = (n + 127) * (1 << 23);
 	float power;
 
+	n = n < 255 ? n : 255;
+	n = n > 0 ? n : 0;
+	n <<= 23;
+	memcpy(&power, &n, sizeof(power));
 	p = p * r + 1.3981999507e-3f;
 	p = p * r + 8.3334519073e-3f;
 	p = p * r + 4.1665795894e-2f;
 	p = p * r + 1.6666665459e-1f;
 	p = p * r + 5.0000001201e-1f;
 	p = p * r * r + r + 1.0f;
-	memcpy(&power, &bits, sizeof(power));
 	return p * power;
+}
+
+/* The bits of x as an integer of the same order; its own inverse. */
+static inline int32_t ordered(int32_t bits)
+{
+	return bits ^ (bits >> 31 & 0x7fffffff);
+}
+
+/* The largest of x, or NaN when there is one: compilers make vectors of a
+ * maximum of integers, but not of floats, which need not be ordered. */
+static inline float largest(const float *x, size_t n)
+{
+	int32_t top = INT32_MIN, bits;
+	float value;
+
+#pragma omp simd reduction(max : top)
+	for (size_t j = 0; j < n; j++) {
+		int32_t v;
+
+		memcpy(&v, &x[j], sizeof(v));
+		v = ordered(v);
+		top = v > top ? v : top;
+	}
+	bits = ordered(top);
+	memcpy(&value, &bits, sizeof(value));
+	return value;
 }
 
 static void norm_again(const float *x, const float *w, const float *scale,
 	size_t rows, size_t n, float *restrict out)
 {
 	for (size_t i = 0; i < rows; i++, x += n, out += n)
+#pragma omp simd
 		for (size_t j = 0; j < n; j++)
 			out[j] = w[j] * (x[j] * scale[i]);
 }
@@ -41,6 +71,7 @@ static void norm(const float *x, const float *w, size_t rows, size_t n,
 		const float *row = x + i * n;
 		float sum = 0;
 
+#pragma omp simd reduction(+ : sum)
 		for (size_t j = 0; j < n; j++)
 			sum += row[j] * row[j];
 		scale[i] = 1 / sqrtf(sum / (float)n + eps);
@@ -55,9 +86,11 @@ static void norm_back(const float *x, const float *w, const float *scale,
 	for (size_t i = 0; i < rows; i++, x += n, dy += n, dx += n) {
 		float s = scale[i], dot = 0;
 
+#pragma omp simd reduction(+ : dot)
 		for (size_t j = 0; j < n; j++)
 			dot += w[j] * dy[j] * x[j];
 		dot *= s * s * s / (float)n;
+#pragma omp simd
 		for (size_t j = 0; j < n; j++) {
 			dx[j] += s * w[j] * dy[j] - dot * x[j];
 			dw[j] += dy[j] * x[j] * s;
@@ -77,6 +110,7 @@ static void rope(float *x, size_t rows, size_t stride, size_t heads,
 			float *restrict a = x + i * stride + h * 2 * half;
 			float *restrict b = a + half;
 
+#pragma omp simd
 			for (size_t j = 0; j < half; j++) {
 				float u = a[j], v = b[j], t = sign * s[j];
 
@@ -89,6 +123,7 @@ static void rope(float *x, size_t rows, size_t stride, size_t heads,
 
 static void clear(float *x, size_t n)
 {
+#pragma omp simd
 	for (size_t j = 0; j < n; j++)
 		x[j] = 0;
 }
@@ -98,16 +133,16 @@ static void softmax(float *restrict s, size_t rows, size_t n, size_t seen,
 {
 	for (size_t i = 0; i < rows; i++, s += n) {
 		size_t k = seen + i < n ? seen + i : n;
-		float top = s[0], sum = 0;
+		float top = largest(s, k), sum = 0;
 
-		for (size_t j = 1; j < k; j++)
-			top = s[j] > top ? s[j] : top;
+#pragma omp simd reduction(+ : sum)
 		for (size_t j = 0; j < k; j++) {
 			s[j] = expo((s[j] - top) * scale);
 			sum += s[j];
 		}
 		lse[i] = top * scale + logf(sum);
 		sum = 1 / sum;
+#pragma omp simd
 		for (size_t j = 0; j < k; j++)
 			s[j] *= sum;
 		clear(s + k, n - k);
@@ -120,6 +155,7 @@ static void softmax_again(float *restrict s, size_t rows, size_t n, size_t seen,
 	for (size_t i = 0; i < rows; i++, s += n) {
 		size_t k = seen + i < n ? seen + i : n;
 
+#pragma omp simd
 		for (size_t j = 0; j < k; j++)
 			s[j] = expo(s[j] * scale - lse[i]);
 		clear(s + k, n - k);
@@ -134,8 +170,10 @@ static void softmax_back(const float *p, float *restrict dp, size_t rows,
 		size_t k = seen + i < n ? seen + i : n;
 		float dot = 0;
 
+#pragma omp simd reduction(+ : dot)
 		for (size_t j = 0; j < width; j++)
 			dot += out[j] * dout[j];
+#pragma omp simd
 		for (size_t j = 0; j < k; j++)
 			dp[j] = p[j] * (dp[j] - dot) * scale;
 		clear(dp + k, n - k);
@@ -147,6 +185,7 @@ static void softmax_back(const float *p, float *restrict dp, size_t rows,
 static void swiglu(const float *gu, size_t rows, size_t n, float *restrict h)
 {
 	for (size_t i = 0; i < rows; i++, gu += 2 * n, h += n)
+#pragma omp simd
 		for (size_t j = 0; j < n; j++)
 			h[j] = gu[j] * gu[n + j] / (1 + expo(-gu[j]));
 }
@@ -155,6 +194,7 @@ static void swiglu_back(const float *gu, size_t rows, size_t n,
 	float *restrict h, float *restrict dgu)
 {
 	for (size_t i = 0; i < rows; i++, gu += 2 * n, dgu += 2 * n, h += n)
+#pragma omp simd
 		for (size_t j = 0; j < n; j++) {
 			float g = gu[j], u = gu[n + j], d = h[j];
 			float s = 1 / (1 + expo(-g));
@@ -171,16 +211,17 @@ static double cross_entropy(float *restrict logits, const uint16_t *targets,
 	double loss = 0;
 
 	for (size_t i = 0; i < rows; i++, logits += n) {
-		float top = logits[0], sum = 0, target = logits[targets[i]];
+		float top = largest(logits, n), sum = 0;
+		float target = logits[targets[i]];
 
-		for (size_t j = 1; j < n; j++)
-			top = logits[j] > top ? logits[j] : top;
+#pragma omp simd reduction(+ : sum)
 		for (size_t j = 0; j < n; j++) {
 			logits[j] = expo(logits[j] - top);
 			sum += logits[j];
 		}
 		loss += log((double)sum) + (double)top - (double)target;
 		sum = scale / sum;
+#pragma omp simd
 		for (size_t j = 0; j < n; j++)
 			logits[j] *= sum;
 		logits[targets[i]] -= scale;
@@ -190,6 +231,7 @@ static double cross_entropy(float *restrict logits, const uint16_t *targets,
 
 static void add(float *restrict x, const float *y, size_t n)
 {
+#pragma omp simd
 	for (size_t j = 0; j < n; j++)
 		x[j] += y[j];
 }
@@ -198,6 +240,7 @@ static double sum_squares(const float *x, size_t n)
 {
 	double sum = 0;
 
+#pragma omp simd reduction(+ : sum)
 	for (size_t j = 0; j < n; j++)
 		sum += (double)x[j] * (double)x[j];
 	return sum;
@@ -208,6 +251,7 @@ static void adamw(float *restrict x, const float *g, float *restrict m,
 {
 	const struct dl_adamw_step k = *s;
 
+#pragma omp simd
 	for (size_t j = 0; j < n; j++) {
 		float d = g[j] * k.scale;
 
