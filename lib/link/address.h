@@ -1,0 +1,61 @@
+/*
+ * Addresses of links, and the sockets behind them.
+ *
+ *	unix:/path        a unix socket
+ *	tcp:host:port     plain tcp; [::1] for addresses with colons
+ *	exec:, dir:       recognised, not available in this version
+ */
+#ifndef DL_LINK_ADDRESS_H
+#define DL_LINK_ADDRESS_H
+
+#include "base/err.h"
+
+enum dl_link_kind { DL_LINK_UNIX, DL_LINK_TCP };
+
+enum { DL_ADDRESS_MAX = 320, DL_PEER_MAX = 320 };
+
+struct dl_address {
+	enum dl_link_kind kind;
+	char host[256]; /* tcp: without brackets */
+	char port[6];	/* tcp: decimal; 0 lets the system choose (listen) */
+	char path[104]; /* unix: fits sun_path everywhere */
+};
+
+/* How plain tcp is allowed: how often --insecure was said. */
+enum dl_insecure {
+	DL_INSECURE_NO,	      /* no tcp */
+	DL_INSECURE_LOOPBACK, /* tcp to and from this machine only */
+	DL_INSECURE_ANYWHERE
+};
+
+/* 64 with the fact when s is none, or of a kind that is not available. */
+int dl_address_parse(struct dl_address *a, const char *s, struct dl_err *e);
+/* "unix:/path", "tcp:127.0.0.1:4000"; returns out. */
+char *dl_address_print(char out[DL_ADDRESS_MAX], const struct dl_address *a);
+
+/*
+ * Begins to connect: *fd is a non-blocking, close-on-exec socket, ready for
+ * dl_conn_init at once; a failure that shows later ends that connection. 64
+ * when a is not allowed, 69 when nobody is there.
+ */
+int dl_address_connect(const struct dl_address *a, enum dl_insecure allowed,
+	int *fd, struct dl_err *e);
+
+/*
+ * Listens: *fd is non-blocking and close-on-exec. A unix socket gets mode 0600
+ * and replaces a stale one, after nobody answered there; 73 when one is in use
+ * or the path is something else. With port 0 a->port is set.
+ */
+int dl_address_listen(struct dl_address *a, enum dl_insecure allowed, int *fd,
+	struct dl_err *e);
+/* Closes the listener; removes the path of a unix socket. */
+void dl_address_unlisten(const struct dl_address *a, int fd);
+
+/* One waiting connection: *fd as from connect, or -1 when none waits or it
+ * went away; 71 or 74 when the system has no more to give. */
+int dl_address_accept(int listener, int *fd, struct dl_err *e);
+
+/* Who is at the other end: "tcp:127.0.0.1:50312", "unix:uid=1000,pid=77". */
+char *dl_address_peer(char out[DL_PEER_MAX], int fd);
+
+#endif

@@ -1,0 +1,144 @@
+/*
+ * One connection: messages and fragments over a non-blocking stream socket,
+ * driven by the caller's poll loop. It never blocks, and its memory is
+ * bounded whatever the peer does.
+ *
+ *	poll c's fd for dl_conn_events(c) until dl_conn_deadline(c);
+ *	if (dl_conn_work(c, revents, dl_now(), &e))
+ *		the connection is over, e says why: dl_conn_release(c)
+ *
+ * Control messages always go before the next frame of data. Data is sent from
+ * the caller's memory and received into it.
+ */
+#ifndef DL_LINK_CONN_H
+#define DL_LINK_CONN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "link/frame.h"
+#include "link/message.h"
+#include "tensor/record.h"
+
+struct dl_conn;
+
+/*
+ * Called from dl_conn_work. What they are given is valid during the call. They
+ * may send and finish, not release; a code other than 0 ends the connection.
+ */
+struct dl_conn_handlers {
+	/* A control message has come. */
+	int (*message)(void *ctx, struct dl_conn *c, const struct dl_message *m,
+		struct dl_err *e);
+	/* A push or global begins: set *dest to memory for h->data_size
+	 * bytes, or leave NULL to skip them. It is written to until `whole`
+	 * or the end of the connection. */
+	int (*begin)(void *ctx, struct dl_conn *c, const struct dl_message *m,
+		const struct dl_header *h, void **dest, struct dl_err *e);
+	/* All its bytes are in dest. */
+	int (*whole)(void *ctx, struct dl_conn *c, const struct dl_message *m,
+		const struct dl_header *h, void *dest, struct dl_err *e);
+};
+
+struct dl_conn_config {
+	const struct dl_conn_handlers *handlers;
+	void *ctx;
+	struct dl_limits control; /* of a control message, DL_LIMITS_CONTROL */
+	struct dl_limits data;	  /* of a push or global; data = 0: none may
+				   * come (yet) */
+	size_t queue;		  /* control bytes that may wait: above, the
+				   * peer does not read and is dropped */
+	int64_t beat_ns;	  /* a heartbeat after so long without sending;
+				   * 0: none */
+	int64_t silence_ns;	  /* dead after so long without a byte; 0:
+				   * never */
+};
+#define DL_CONN_QUEUE ((size_t)4 << 20) /* usual queue */
+
+struct dl_conn_item { /* private: a record of data being sent */
+	struct dl_conn_item *next;
+	uint64_t key;
+	struct dl_buf head;
+	const unsigned char *data;
+	size_t n;
+	void (*release)(void *ctx, int sent);
+	void *ctx;
+};
+
+struct dl_conn_out { /* private: where sending is */
+	unsigned char head[DL_FRAME_HEAD];
+	unsigned head_left;
+	size_t frame_left;	 /* payload bytes of the frame that is begun */
+	enum dl_channel channel; /* of that frame */
+	size_t control_at;	 /* bytes of the control queue sent */
+	struct dl_conn_item *item;
+	size_t item_at; /* bytes of item's head and data sent */
+	int beat;	/* a heartbeat is due */
+};
+
+struct dl_conn {
+	int fd;
+	struct dl_conn_config config; /* limits may be changed any time */
+	uint64_t bytes_in, bytes_out;
+	int64_t heard, sent; /* when the last byte came, went */
+	/* private */
+	struct dl_err why;
+	int over;	  /* why is set */
+	int64_t finish;	  /* deadline of dl_conn_finish; 0: not asked for */
+	int shut;	  /* nothing more is sent */
+	struct dl_buf in; /* received, not yet parsed */
+	struct dl_reader reader[DL_CHANNELS];
+	struct dl_buf control_in; /* data of the control message coming */
+	struct dl_message coming; /* the push or global coming */
+	void *dest;
+	struct dl_buf control; /* control records to send */
+	struct dl_conn_out out;
+};
+
+/* Takes over fd, non-blocking; now is monotonic (dl_now). */
+void dl_conn_init(struct dl_conn *c, int fd, const struct dl_conn_config *cf,
+	int64_t now);
+/* Closes fd and releases what is queued (as not sent). */
+void dl_conn_release(struct dl_conn *c);
+
+/* The poll events it waits for. */
+short dl_conn_events(const struct dl_conn *c);
+/* When dl_conn_work is due without any event; INT64_MAX for never. */
+int64_t dl_conn_deadline(const struct dl_conn *c);
+/*
+ * Reads, calls the handlers, writes. 0 while the connection lives; else it is
+ * over: 69 the peer is gone or silent, 76 it broke the protocol, 75 it does
+ * not read, or a handler's code. 69 "closed" is an end between records.
+ */
+int dl_conn_work(
+	struct dl_conn *c, short revents, int64_t now, struct dl_err *e);
+
+/* Queues a message of a kind without data. */
+void dl_conn_send(struct dl_conn *c, const struct dl_message *m);
+/*
+ * Queues a record of data: its header (dl_message_pack_data; emptied, c takes
+ * the bytes), then n bytes at data, which stay the caller's and unchanged
+ * until release(ctx, sent) is called, once: when it has been sent whole, or
+ * was replaced, cancelled or lost with the connection (sent = 0). An item of
+ * the same key, not 0, of which nothing has been sent, is replaced and gives
+ * up its place. release may be NULL; it must not use c.
+ */
+void dl_conn_send_data(struct dl_conn *c, uint64_t key, struct dl_buf *head,
+	const void *data, size_t n, void (*release)(void *ctx, int sent),
+	void *ctx);
+/* Drops the item of that key if nothing of it has been sent; 1 if so. */
+int dl_conn_cancel(struct dl_conn *c, uint64_t key);
+
+/* Bytes that wait to be written, control and data. */
+uint64_t dl_conn_waiting(const struct dl_conn *c);
+
+/*
+ * The last words have been queued: what waits is written, what still comes is
+ * passed over, and the connection is over (69 "finished") when the peer has
+ * closed too or at the deadline.
+ */
+void dl_conn_finish(struct dl_conn *c, int64_t deadline);
+
+#endif

@@ -1,0 +1,43 @@
+/*
+ * Frames: how a stream link carries several channels.
+ *
+ * A frame is a u16 length (little-endian) of what follows, a u8 channel and
+ * the payload. Each channel is a byte stream of records, cut anywhere. Channel
+ * 0 is control and always goes first; an empty frame on it is a heartbeat.
+ * Channel and payload leave 16 bytes below the largest u16, so that a session
+ * can seal a frame and its length still fits.
+ */
+#ifndef DL_LINK_FRAME_H
+#define DL_LINK_FRAME_H
+
+#include <stddef.h>
+
+#include "base/err.h"
+
+enum dl_channel { DL_CHANNEL_CONTROL, DL_CHANNEL_DATA, DL_CHANNELS };
+
+enum {
+	DL_FRAME_HEAD = 3,	  /* bytes before the payload */
+	DL_FRAME_PAYLOAD = 65518, /* largest payload: 65,519 with the channel */
+};
+
+struct dl_frame {
+	enum dl_channel channel;
+	const unsigned char *payload; /* inside what was parsed */
+	size_t n;
+};
+
+/* Writes the head of a frame of n payload bytes, n <= DL_FRAME_PAYLOAD. */
+void dl_frame_head(
+	unsigned char out[DL_FRAME_HEAD], enum dl_channel channel, size_t n);
+
+/*
+ * The frame at the front of n received bytes: sets *used to its whole size, or
+ * to 0 while it is incomplete. 76 for an empty length, one above the limit, an
+ * unknown channel or an empty frame on a data channel; known from the head
+ * alone, before the payload has come.
+ */
+int dl_frame_parse(struct dl_frame *f, const void *p, size_t n, size_t *used,
+	struct dl_err *e);
+
+#endif
