@@ -103,6 +103,16 @@ void dl_buf_reserve(struct dl_buf *b, size_t more)
 	}
 }
 
+void dl_buf_reserve_exact(struct dl_buf *b, size_t more)
+{
+	if (more > SIZE_MAX / 2 - b->len)
+		out_of_memory(more);
+	if (b->cap < b->len + more) {
+		b->cap = b->len + more;
+		b->data = dl_resize(b->data, b->cap, 1);
+	}
+}
+
 void dl_buf_add(struct dl_buf *b, const void *data, size_t n)
 {
 	dl_buf_reserve(b, n);

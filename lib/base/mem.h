@@ -35,6 +35,9 @@ struct dl_buf {
 #define DL_BUF_INIT {0}
 
 void dl_buf_reserve(struct dl_buf *b, size_t more); /* room past len */
+/* The same without room to spare: for sizes that come from outside, where the
+ * memory must follow the input. */
+void dl_buf_reserve_exact(struct dl_buf *b, size_t more);
 void dl_buf_add(struct dl_buf *b, const void *data, size_t n);
 void dl_buf_str(struct dl_buf *b, const char *s);
 void dl_buf_byte(struct dl_buf *b, int c);

@@ -38,7 +38,7 @@ struct dl_tensor {
 
 /* A parsed header. Strings and shapes are owned by it. */
 struct dl_header {
-	struct dl_tensor *tensor; /* in order of offset, then of name */
+	struct dl_tensor *tensor; /* in order of offset, size, name */
 	size_t tensors;
 	struct dl_string (*meta)[2]; /* key, value; in byte order of keys */
 	size_t metas;
@@ -50,8 +50,11 @@ struct dl_header {
 /*
  * Parses the JSON of a header (without the 8 length bytes). data_size is what
  * the tensors cover: offsets are checked to be inside 64 bits, without overlap
- * or hole, starting at 0. 65 names tensor and fact. Memory used is at most
- * proportional to n.
+ * or hole, starting at 0. 65 names tensor and fact, and h then holds nothing.
+ *
+ * Memory: on top of json, tensors that are refused cost at most n bytes. What
+ * is accepted costs at most 6 n in the worst case (metadata of empty strings);
+ * per tensor 60 bytes, its name, and 8 bytes a dimension.
  */
 int dl_header_parse(struct dl_header *h, const void *json, size_t n,
 	struct dl_err *e);
@@ -76,9 +79,10 @@ struct dl_limits {
 #define DL_LIMITS_FILE {100000000, UINT64_MAX}
 
 /*
- * Push-style reader of one record after another. Feed bytes as they come; it
- * stops at each event, having taken some of them:
- *   DL_READER_MORE    all bytes taken, the record is not complete
+ * Push-style reader of one record after another. Feed bytes as they come, and
+ * feed on (with n = 0 too) until it says DL_READER_MORE; it stops at each
+ * event, having taken some of them:
+ *   DL_READER_MORE    all bytes taken, nothing more to tell
  *   DL_READER_HEADER  r->header is parsed; now is the time to set r->dest
  *   DL_READER_RECORD  the record is complete; feeding on starts the next one,
  *                     and r->header stays valid until then
@@ -128,16 +132,18 @@ struct dl_record {
 	struct dl_header header;
 	const unsigned char *data;
 };
-/* n must be the whole record: trailing bytes are refused. */
+/* n must be the whole record: trailing bytes are refused. e lacks the place. */
 int dl_record_parse(struct dl_record *r, const void *bytes, size_t n,
 	struct dl_limits limits, struct dl_err *e);
 void dl_record_release(struct dl_record *r);
 
 /*
  * Canonical writer: the same content gives the same bytes. Metadata in byte
- * order of keys; tensors by size of element, largest first, then in byte order
- * of names (as the reference writer does); header padded with spaces to a
- * multiple of 8.
+ * order of keys; tensors by dtype, the last of enum dl_dtype first, then in
+ * byte order of names (as the reference writer does, so that wide elements are
+ * aligned); header padded with spaces to a multiple of 8. Names, keys and
+ * values are valid UTF-8, no two the same, and no tensor is "__metadata__":
+ * that is the caller's care.
  */
 struct dl_writer {
 	struct dl_buf names; /* private from here */

@@ -1,0 +1,20 @@
+/*
+ * Sorting of indices: a stable merge sort with the caller's context and the
+ * caller's memory, which qsort has neither of.
+ */
+#ifndef DL_BASE_SORT_H
+#define DL_BASE_SORT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * Fills index[0..n) with 0..n-1 in the order that compare gives (negative,
+ * zero or positive, as for qsort); equal ones keep their order. temp is room
+ * for n as well.
+ */
+void dl_sort_index(uint32_t *index, uint32_t *temp, size_t n,
+	int (*compare)(const void *ctx, uint32_t a, uint32_t b),
+	const void *ctx);
+
+#endif
