@@ -19,83 +19,47 @@ static int compare(const void *a, const void *b)
 	return dl_string_compare(&x->info.name, &y->info.name);
 }
 
-/* Opens one file of the model and checks that it is one record. */
+static struct dl_records *new_file(struct dl_model *m)
+{
+	m->file = dl_resize(m->file, m->files + 1, sizeof *m->file);
+	return &m->file[m->files++];
+}
+
+int dl_model_add_fd(struct dl_model *m, const char *name, int fd,
+	struct dl_err *e)
+{
+	return dl_records_open_fd(new_file(m), name, fd, e);
+}
+
 static int add_file(struct dl_model *m, const char *path, struct dl_err *e)
 {
-	struct dl_records *file;
-	int rc;
-
-	m->file = dl_resize(m->file, m->files + 1, sizeof *m->file);
-	file = &m->file[m->files++];
-	rc = dl_records_open(file, path, e);
-	if (!rc && file->records > 1)
-		rc = dl_fail(e, DL_DATA,
-			"%s: bytes after the record: not a model, but %zu "
-			"records (dl-join makes one of them)",
-			file->path, file->records);
-	return rc;
+	return dl_records_open(new_file(m), path, e);
 }
 
-/* Makes the one list of tensors from the headers of all files. */
-static int list_tensors(struct dl_model *m, struct dl_err *e)
-{
-	size_t n = 0;
-	char name[80];
-
-	for (size_t f = 0; f < m->files; f++)
-		n += m->file[f].record->header.tensors;
-	m->tensor = dl_alloc_array(n, sizeof *m->tensor);
-	for (size_t f = 0; f < m->files; f++) {
-		const struct dl_records_entry *r = m->file[f].record;
-
-		for (size_t i = 0; i < r->header.tensors; i++) {
-			struct dl_model_tensor *t = &m->tensor[m->tensors++];
-
-			t->info = r->header.tensor[i];
-			t->info.offset += r->at;
-			t->file = (unsigned)f;
-		}
-	}
-	qsort(m->tensor, n, sizeof *m->tensor, compare);
-	for (size_t i = 1; i < n; i++) {
-		const struct dl_model_tensor *t = &m->tensor[i];
-
-		if (!compare(t - 1, t))
-			return dl_fail(e, DL_DATA,
-				"%s: tensor \"%s\" is also in %s",
-				m->file[t[0].file].path,
-				dl_scrub(name, sizeof name, t->info.name.s,
-					t->info.name.n),
-				m->file[t[-1].file].path);
-	}
-	m->meta = m->file[0].record->header.meta;
-	m->metas = m->file[0].record->header.metas;
-	return 0;
-}
-
-/* Every tensor that the index names is in the shard it names. */
-static int check_index(
-	const struct dl_model *m, const struct dl_shards *s, struct dl_err *e)
+/* A shard is one record and holds every tensor that the index names in it. */
+static int check_shard(const struct dl_records *file, const struct dl_shards *s,
+	size_t shard, struct dl_err *e)
 {
 	char name[80];
 
+	if (file->records > 1)
+		return dl_fail(e, DL_DATA, "%s: bytes after the record",
+			file->path);
 	for (size_t i = 0; i < s->entries; i++) {
-		const struct dl_shards_entry *entry = &s->entry[i];
-		const struct dl_model_tensor *t =
-			dl_model_find(m, entry->tensor.s, entry->tensor.n);
+		const struct dl_string *t = &s->entry[i].tensor;
 
-		if (!t || t->file != entry->file)
+		if (s->entry[i].file == shard
+			&& !dl_header_find(&file->record->header, t->s, t->n))
 			return dl_fail(e, DL_DATA,
 				"%s: tensor \"%s\", which the index names, "
 				"is not there",
-				m->file[entry->file].path,
-				dl_scrub(name, sizeof name, entry->tensor.s,
-					entry->tensor.n));
+				file->path,
+				dl_scrub(name, sizeof name, t->s, t->n));
 	}
 	return 0;
 }
 
-static int open_index(struct dl_model *m, const char *path, struct dl_err *e)
+static int add_index(struct dl_model *m, const char *path, struct dl_err *e)
 {
 	const char *slash = strrchr(path, '/');
 	int folder = slash ? (int)(slash - path) + 1 : 0;
@@ -106,33 +70,29 @@ static int open_index(struct dl_model *m, const char *path, struct dl_err *e)
 		char *shard = dl_sprintf("%.*s%s", folder, path, s.file[i].s);
 
 		rc = add_file(m, shard, e);
+		if (!rc)
+			rc = check_shard(&m->file[m->files - 1], &s, i, e);
 		free(shard);
 	}
-	if (!rc)
-		rc = list_tensors(m, e);
-	if (!rc)
-		rc = check_index(m, &s, e);
 	dl_shards_release(&s);
 	return rc;
 }
 
-static int open_folder(struct dl_model *m, const char *path, struct dl_err *e)
+static int add_folder(struct dl_model *m, const char *path, struct dl_err *e)
 {
 	char *index = dl_sprintf("%s/" INDEX, path);
 	char *single = dl_sprintf("%s/model.safetensors", path);
 	struct stat st;
 	int rc;
 
-	if (!stat(single, &st)) {
+	if (!stat(single, &st))
 		rc = add_file(m, single, e);
-		if (!rc)
-			rc = list_tensors(m, e);
-	} else if (!stat(index, &st)) {
-		rc = open_index(m, index, e);
-	} else {
+	else if (!stat(index, &st))
+		rc = add_index(m, index, e);
+	else
 		rc = dl_fail(e, DL_NOINPUT,
-			"%s: holds neither model.safetensors nor " INDEX, path);
-	}
+			"%s: holds neither model.safetensors nor " INDEX,
+			path);
 	free(single);
 	free(index);
 	return rc;
@@ -145,21 +105,70 @@ static int ends_with(const char *s, const char *end)
 	return n >= m && !strcmp(s + n - m, end);
 }
 
-int dl_model_open(struct dl_model *m, const char *path, struct dl_err *e)
+int dl_model_add(struct dl_model *m, const char *path, struct dl_err *e)
 {
 	struct stat st;
+
+	if (strcmp(path, "-") && !stat(path, &st) && S_ISDIR(st.st_mode))
+		return add_folder(m, path, e);
+	if (ends_with(path, ".index.json"))
+		return add_index(m, path, e);
+	return add_file(m, path, e);
+}
+
+static void list_record(struct dl_model *m, size_t file, size_t record)
+{
+	const struct dl_records_entry *r = &m->file[file].record[record];
+
+	for (size_t i = 0; i < r->header.tensors; i++) {
+		struct dl_model_tensor *t = &m->tensor[m->tensors++];
+
+		t->info = r->header.tensor[i];
+		t->info.offset += r->at;
+		t->file = file;
+		t->record = record;
+	}
+}
+
+int dl_model_list(struct dl_model *m, struct dl_err *e)
+{
+	size_t n = 0;
+	char name[80];
+
+	for (size_t f = 0; f < m->files; f++)
+		for (size_t r = 0; r < m->file[f].records; r++)
+			n += m->file[f].record[r].header.tensors;
+	m->tensor = dl_alloc_array(n, sizeof *m->tensor);
+	for (size_t f = 0; f < m->files; f++)
+		for (size_t r = 0; r < m->file[f].records; r++)
+			list_record(m, f, r);
+	qsort(m->tensor, n, sizeof *m->tensor, compare);
+	for (size_t i = 1; i < n; i++) {
+		const struct dl_model_tensor *t = &m->tensor[i];
+
+		if (!compare(t - 1, t))
+			return dl_fail(e, DL_DATA,
+				"tensor \"%s\" comes twice: in %s and in %s",
+				dl_scrub(name, sizeof name, t->info.name.s,
+					t->info.name.n),
+				m->file[t[-1].file].path,
+				m->file[t[0].file].path);
+	}
+	return 0;
+}
+
+int dl_model_open(struct dl_model *m, const char *path, struct dl_err *e)
+{
 	int rc;
 
-	memset(m, 0, sizeof *m);
-	if (strcmp(path, "-") && !stat(path, &st) && S_ISDIR(st.st_mode)) {
-		rc = open_folder(m, path, e);
-	} else if (ends_with(path, ".index.json")) {
-		rc = open_index(m, path, e);
-	} else {
-		rc = add_file(m, path, e);
-		if (!rc)
-			rc = list_tensors(m, e);
-	}
+	*m = (struct dl_model)DL_MODEL_INIT;
+	rc = dl_model_add(m, path, e);
+	if (!rc && m->file[0].records > 1)
+		rc = dl_fail(e, DL_DATA,
+			"%s: not a model but %zu records (see dl-join)",
+			m->file[0].path, m->file[0].records);
+	if (!rc)
+		rc = dl_model_list(m, e);
 	if (rc)
 		dl_model_close(m);
 	return rc;
@@ -171,7 +180,7 @@ void dl_model_close(struct dl_model *m)
 		dl_records_close(&m->file[f]);
 	free(m->file);
 	free(m->tensor);
-	memset(m, 0, sizeof *m);
+	*m = (struct dl_model)DL_MODEL_INIT;
 }
 
 const struct dl_model_tensor *dl_model_find(

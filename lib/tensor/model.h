@@ -1,6 +1,7 @@
 /*
- * Models on disk: one safetensors file, or a sharded set with
- * model.safetensors.index.json, seen as one list of tensors.
+ * Models on disk: one safetensors file, a sharded set with
+ * model.safetensors.index.json, or any set of records, seen as one list of
+ * tensors.
  */
 #ifndef DL_TENSOR_MODEL_H
 #define DL_TENSOR_MODEL_H
@@ -10,20 +11,17 @@
 #include "tensor/records.h"
 
 struct dl_model_tensor {
-	struct dl_tensor info; /* offset counts from the start of its file */
-	unsigned file;
+	struct dl_tensor info; /* offset: from the start of its file */
+	size_t file, record; /* model->file[file].record[record] */
 };
 
 struct dl_model {
 	struct dl_model_tensor *tensor; /* in byte order of names */
 	size_t tensors;
-	/* The metadata of the (first) file, as in struct dl_header. */
-	struct dl_string (*meta)[2];
-	size_t metas;
-	/* private */
-	struct dl_records *file; /* of one record each */
+	struct dl_records *file; /* where they are */
 	size_t files;
 };
+#define DL_MODEL_INIT {NULL, 0, NULL, 0}
 
 /*
  * Opens path: a safetensors file, an index file, a folder holding
@@ -33,6 +31,17 @@ struct dl_model {
  */
 int dl_model_open(struct dl_model *m, const char *path, struct dl_err *e);
 void dl_model_close(struct dl_model *m);
+
+/*
+ * Or piece by piece, from any number of files of any number of records: m is
+ * DL_MODEL_INIT, add what there is (a path as above; or a descriptor, owned
+ * from here on, and the name it has in messages), then make the list. Close m
+ * also after a failure.
+ */
+int dl_model_add(struct dl_model *m, const char *path, struct dl_err *e);
+int dl_model_add_fd(struct dl_model *m, const char *name, int fd,
+	struct dl_err *e);
+int dl_model_list(struct dl_model *m, struct dl_err *e);
 
 const struct dl_model_tensor *dl_model_find(
 	const struct dl_model *m, const char *name, size_t n);

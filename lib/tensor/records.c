@@ -11,9 +11,13 @@
 
 enum { BLOCK = 1 << 20 };
 
-static int open_input(const char *path, char **name, int *fd, struct dl_err *e)
+static const char *input_name(const char *path)
 {
-	*name = dl_strdup(strcmp(path, "-") ? path : "standard input");
+	return strcmp(path, "-") ? path : "standard input";
+}
+
+static int open_input(const char *path, int *fd, struct dl_err *e)
+{
 	if (strcmp(path, "-"))
 		return dl_open_read(path, fd, e);
 	*fd = dup(STDIN_FILENO);
@@ -138,19 +142,28 @@ static int read_headers(struct dl_records *r, struct dl_err *e)
 	return 0;
 }
 
-int dl_records_open(struct dl_records *r, const char *path, struct dl_err *e)
+int dl_records_open_fd(struct dl_records *r, const char *name, int fd,
+	struct dl_err *e)
 {
-	int rc;
+	int rc = 0;
 
 	*r = (struct dl_records)DL_RECORDS_INIT;
-	rc = open_input(path, &r->path, &r->fd, e);
-	if (rc)
-		return rc;
-	if (!seekable(r->fd, &r->size))
+	r->path = dl_strdup(name);
+	r->fd = fd;
+	if (!seekable(fd, &r->size))
 		rc = spool(&r->fd, &r->size, e);
 	if (!rc)
 		rc = read_headers(r, e);
-	return rc ? dl_at(e, "%s", r->path) : 0;
+	return rc ? dl_at(e, "%s", name) : 0;
+}
+
+int dl_records_open(struct dl_records *r, const char *path, struct dl_err *e)
+{
+	int fd, rc;
+
+	*r = (struct dl_records)DL_RECORDS_INIT;
+	rc = open_input(path, &fd, e);
+	return rc ? rc : dl_records_open_fd(r, input_name(path), fd, e);
 }
 
 void dl_records_close(struct dl_records *r)
@@ -251,17 +264,13 @@ static int walk_pipe(int fd, walk_fn *f, void *ctx, struct dl_err *e)
 
 int dl_records_walk(const char *path, walk_fn *f, void *ctx, struct dl_err *e)
 {
-	char *name;
 	uint64_t size;
-	int fd = -1, rc = open_input(path, &name, &fd, e);
+	int fd, rc = open_input(path, &fd, e);
 
-	if (!rc) {
-		rc = seekable(fd, &size) ? walk_file(fd, size, f, ctx, e)
-					 : walk_pipe(fd, f, ctx, e);
-		if (rc)
-			dl_at(e, "%s", name);
-		close(fd);
-	}
-	free(name);
-	return rc;
+	if (rc)
+		return rc;
+	rc = seekable(fd, &size) ? walk_file(fd, size, f, ctx, e)
+				 : walk_pipe(fd, f, ctx, e);
+	close(fd);
+	return rc ? dl_at(e, "%s", input_name(path)) : 0;
 }

@@ -1,0 +1,50 @@
+#include "tensor/emit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int emit_tensor(struct dl_output *o, size_t handle, uint64_t size,
+	unsigned char *block, dl_emit_fn *fill, void *ctx, struct dl_err *e)
+{
+	for (uint64_t at = 0; at < size; at += DL_EMIT_BLOCK) {
+		size_t n = size - at < DL_EMIT_BLOCK ? (size_t)(size - at)
+						     : DL_EMIT_BLOCK;
+		int rc = fill(ctx, handle, at, block, n, e);
+
+		if (!rc)
+			rc = dl_output_write(o, block, n, e);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+int dl_emit(struct dl_output *o, struct dl_writer *w, const uint64_t *size,
+	dl_emit_fn *fill, void *ctx, struct dl_err *e)
+{
+	struct dl_buf header = DL_BUF_INIT;
+	size_t n = w->tensors, *order = dl_alloc_array(n, sizeof *order);
+	unsigned char *block = dl_alloc(DL_EMIT_BLOCK);
+	int rc;
+
+	dl_writer_finish(w, &header, order);
+	rc = dl_output_write(o, header.data, header.len, e);
+	for (size_t i = 0; !rc && i < n; i++)
+		rc = emit_tensor(o, order[i], size[order[i]], block, fill, ctx,
+			e);
+	free(block);
+	free(order);
+	dl_buf_free(&header);
+	dl_writer_release(w);
+	return rc;
+}
+
+void dl_emit_meta(struct dl_writer *w, const struct dl_header *h)
+{
+	for (size_t i = 0; i < h->metas; i++) {
+		const struct dl_string *m = h->meta[i];
+
+		if (strlen(m[0].s) == m[0].n && strncmp(m[0].s, "dl.", 3))
+			dl_writer_meta_n(w, m[0].s, m[1].s, m[1].n);
+	}
+}

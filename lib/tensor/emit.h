@@ -1,0 +1,33 @@
+/*
+ * Writing a record whose data are made block by block, so that memory is one
+ * block and not a model.
+ */
+#ifndef DL_TENSOR_EMIT_H
+#define DL_TENSOR_EMIT_H
+
+#include "base/err.h"
+#include "base/file.h"
+#include "tensor/model.h"
+#include "tensor/record.h"
+
+enum { DL_EMIT_BLOCK = 1 << 20 }; /* whole elements of every dtype */
+
+/*
+ * Puts n bytes of the tensor of that handle, from byte at of it, into block;
+ * at is a multiple of DL_EMIT_BLOCK. 0 or an error's code.
+ */
+typedef int dl_emit_fn(void *ctx, size_t handle, uint64_t at, void *block,
+	size_t n, struct dl_err *e);
+
+/*
+ * Ends the header of w and writes the record to o. size holds the bytes of
+ * each tensor by handle. w is released.
+ */
+int dl_emit(struct dl_output *o, struct dl_writer *w, const uint64_t *size,
+	dl_emit_fn *fill, void *ctx, struct dl_err *e);
+
+/* Copies metadata without "dl." in front: what the model came with. Keys that
+ * hold NUL are left out. */
+void dl_emit_meta(struct dl_writer *w, const struct dl_header *h);
+
+#endif
