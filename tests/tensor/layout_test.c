@@ -271,6 +271,100 @@ static void test_refused(void)
 	}
 }
 
+/* The value of the next key of the plan, which the file has in this order. */
+static enum dl_json_token value(struct dl_json *j, const char *key)
+{
+	if (dl_json_next(j) != DL_JSON_KEY || strcmp(j->text, key))
+		return DL_JSON_BAD;
+	return dl_json_next(j);
+}
+
+static void read_sizes(struct dl_json *j, struct fake *f, struct dl_buf *names)
+{
+	dl_buf_reserve(names, 4096);
+	while (dl_json_next(j) == DL_JSON_ARRAY) {
+		char *name = (char *)names->data + names->len;
+		uint64_t elements = 0;
+
+		dl_json_next(j);
+		dl_buf_add(names, j->text, j->len + 1);
+		dl_json_next(j);
+		dl_json_u64(j, &elements);
+		dl_json_next(j);
+		add_f32(f, name, elements);
+	}
+}
+
+static int same_fragments(struct dl_json *j, const struct dl_layout *l)
+{
+	size_t n = 0;
+
+	while (dl_json_next(j) == DL_JSON_KEY) {
+		const struct dl_layout_tensor *t =
+			dl_layout_find(l, j->text, j->len);
+		uint64_t want = UINT64_MAX;
+
+		dl_json_next(j);
+		dl_json_u64(j, &want);
+		if (!t || t->fragment != want)
+			return 0;
+		n++;
+	}
+	return n == l->tensors;
+}
+
+static void test_vector(struct dl_json *j)
+{
+	struct fake f = {0};
+	struct dl_buf names = DL_BUF_INIT;
+	struct dl_plan_options o = {0};
+	struct dl_layout l;
+	struct dl_err e;
+	uint64_t p = 0;
+
+	value(j, "P");
+	dl_json_u64(j, &p);
+	o.fragments = (uint32_t)p;
+	value(j, "sizes");
+	read_sizes(j, &f, &names);
+	ok(!dl_layout_plan(&l, &f.model, &o, &e)
+			&& value(j, "fragment_of") == DL_JSON_OBJECT
+			&& same_fragments(j, &l),
+		"vectors: the plan of %zu tensors in %u fragments",
+		f.model.tensors, l.fragments);
+	dl_layout_release(&l);
+	value(j, "loads");
+	dl_json_skip(j, DL_JSON_ARRAY);
+	dl_json_next(j);
+	dl_buf_free(&names);
+}
+
+static void test_vectors(void)
+{
+	const char *top = getenv("abs_top_srcdir");
+	char *path = dl_sprintf("%s/../shared/vectors/merge.json",
+		top ? top : ".");
+	struct dl_buf text = DL_BUF_INIT;
+	struct dl_json j;
+	struct dl_err e;
+
+	if (dl_read_file(path, 1 << 24, &text, &e)) {
+		skip("%s", e.text);
+	} else {
+		dl_json_init(&j, text.data, text.len, &e);
+		dl_json_next(&j);
+		while (dl_json_next(&j) == DL_JSON_KEY
+			&& strcmp(j.text, "balanced_plans"))
+			dl_json_skip(&j, dl_json_next(&j));
+		dl_json_next(&j);
+		while (dl_json_next(&j) == DL_JSON_OBJECT)
+			test_vector(&j);
+		dl_json_release(&j);
+	}
+	dl_buf_free(&text);
+	free(path);
+}
+
 int main(void)
 {
 	test_balanced();
@@ -278,5 +372,6 @@ int main(void)
 	test_rules();
 	test_text();
 	test_refused();
+	test_vectors();
 	return done_testing();
 }
