@@ -59,7 +59,8 @@ struct dl_sync_config {
 void dl_sync_config_default(struct dl_sync_config *c, uint32_t fragments);
 
 enum dl_sync_event_kind {
-	DL_EV_JOIN,    /* learner, instance, clock, versions: said hello */
+	DL_EV_JOIN,    /* learner, instance, clock, steps, tokens, versions:
+			* said hello, with what it has done and holds */
 	DL_EV_LEAVE,   /* learner, instance: its connection is gone */
 	DL_EV_STEP,    /* learner, clock, steps, tokens, loss */
 	DL_EV_PUSH,    /* learner, fragment, seq, step, base, steps, tokens,
@@ -79,7 +80,7 @@ struct dl_sync_event {
 	const char *learner;     /* a good name */
 	uint64_t instance;       /* random, one a learner process */
 	uint64_t clock;          /* the learner's logical clock s_m */
-	uint64_t steps, tokens;  /* STEP: own, since this instance began;
+	uint64_t steps, tokens;  /* JOIN, STEP: own, since this instance began;
 				  * PUSH: since its previous push or apply */
 	uint32_t fragment;
 	uint64_t seq;            /* rises with each push of that fragment */
@@ -108,6 +109,7 @@ enum dl_refusal {
 	DL_REFUSED_FINITE, /* NaN or infinity */
 	DL_REFUSED_EMPTY,  /* zero steps or tokens */
 	DL_REFUSED_BASE,   /* a base that was never issued */
+	DL_REFUSED_COUNT,  /* more steps or tokens than it reported */
 	DL_REFUSED_CLOCK,  /* a clock above what its steps and opens allow */
 	DL_REFUSED_RATE,   /* a clock that rises too fast */
 	DL_REFUSED_NORM,   /* far above the usual norm */
@@ -118,7 +120,8 @@ const char *dl_taken_name(enum dl_taken t);     /* "round", "waiting", ... */
 const char *dl_refusal_name(enum dl_refusal r); /* "finite", "empty", ... */
 
 enum dl_sync_action_kind {
-	DL_ACT_WELCOME, /* learner: with dl_sync_clock, _version, _taken */
+	DL_ACT_WELCOME, /* learner, step: its clock from now on; the rest of
+			 * `welcome` is dl_sync_version, _origin, _taken */
 	DL_ACT_OPEN,    /* learner, fragment, step */
 	DL_ACT_TAKEN,   /* learner, fragment, seq, taken, refusal, scale */
 	DL_ACT_RELEASE, /* push: its bytes are not needed any more */

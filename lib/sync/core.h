@@ -1,0 +1,146 @@
+/*
+ * The syncer core's state, shared by the files of this room and by no other.
+ */
+#ifndef DL_SYNC_CORE_H
+#define DL_SYNC_CORE_H
+
+#include "sync/sync.h"
+
+enum { INSTANCES_KEPT = 16 }; /* a name, so that an old one that comes back
+			       * is not counted twice */
+
+/* One process that ran under a name: which of its pushes are known. */
+struct instance {
+	uint64_t id;
+	uint64_t *taken, *merged; /* P: last seq */
+};
+
+enum { MEMBER = 1, REPORTED = 2 };
+
+struct learner {
+	char name[DL_NAME_MAX + 1];
+	struct instance *instance; /* newest last */
+	size_t instances;
+	int connected;
+	int active;          /* has stepped since it joined */
+	int drained;         /* has answered `end` */
+	uint32_t finals;     /* final versions applied */
+	uint64_t clock, steps, tokens;
+	uint64_t ceiling;    /* what clock can be at most */
+	double credit;       /* steps it may report without more time */
+	int64_t joined_at, step_at;
+	double step_ns;      /* smoothed; 0 unknown */
+	double speed;        /* smoothed steps a nanosecond */
+	double rate;         /* smoothed tokens a nanosecond */
+	double loss;
+	uint64_t *got;          /* P: its steps when it last received p */
+	uint64_t *pushed_steps; /* P: sum of what its pushes of p claimed */
+	uint64_t *pushed_tokens;
+	unsigned char *flag; /* P: MEMBER, REPORTED of the open round */
+	struct dl_sync_learner_info count; /* only the counters are used */
+};
+
+struct push {
+	struct learner *from;
+	uint64_t instance, id, seq, step, steps, tokens;
+	double scale;
+	int late; /* weighs, but does not count towards the quorum */
+};
+
+struct pushes {
+	struct push *item;
+	size_t n, cap;
+};
+
+struct fragment {
+	struct dl_version version, origin;
+	uint64_t step;       /* of the last round that closed */
+	uint64_t settled;    /* of the last one whose merge is committed */
+	uint64_t considered; /* the last due step a round was thought of */
+	/* the open round */
+	int open;
+	uint64_t round_step;
+	int64_t opened_at, quorum_at, close_at; /* INT64_MAX: not yet */
+	struct pushes round;
+	struct pushes waiting; /* for the next round */
+	struct pushes alone;   /* late ones, each to be merged by itself */
+	/* the merge in hand */
+	int merging;
+	int64_t merging_at;
+	struct pushes merge;
+	struct dl_sync_part *part;
+	double norm[DL_NORMS_KEPT];
+	uint32_t norms; /* ever accepted */
+};
+
+/* The end collects last pushes, merges them, sends the final values. */
+enum phase { RUNNING, COLLECTING, MERGING, SENDING, DONE };
+
+struct dl_sync {
+	struct dl_sync_config config;
+	uint32_t fragments;
+	uint64_t epoch, clock, tokens;
+	int64_t now;
+	struct learner **learner; /* in byte order of names */
+	size_t learners, learner_cap;
+	struct fragment *fragment;
+	struct dl_sync_action *action; /* queue: [taken, n) */
+	size_t action_at, actions, action_cap;
+	enum phase phase;
+	int64_t end_at; /* deadline of the phase */
+	uint64_t rounds, merges, members, reported;
+	uint64_t contributions, contributed_steps;
+	double quorum_ns, sync_ns;
+	int64_t grace_ns;
+};
+
+/* An exponential moving average; the first sample counts as it is. */
+static inline double smooth(double old, double sample)
+{
+	return old > 0 ? old + 0.2 * (sample - old) : sample;
+}
+
+/* sync.c */
+struct dl_sync_action *act(struct dl_sync *s, enum dl_sync_action_kind kind);
+struct dl_sync_action *act_to(struct dl_sync *s, enum dl_sync_action_kind kind,
+	const struct learner *l);
+void pushes_add(struct pushes *list, const struct push *p);
+void pushes_move(struct pushes *to, struct pushes *from);
+
+/* member.c */
+struct learner *find_learner(const struct dl_sync *s, const char *name);
+struct learner *make_learner(struct dl_sync *s, const char *name);
+void free_learner(struct learner *l);
+struct instance *find_instance(const struct learner *l, uint64_t id);
+struct instance *make_instance(struct dl_sync *s, struct learner *l,
+	uint64_t id);
+int is_stalled(const struct dl_sync *s, const struct learner *l);
+int is_live(const struct dl_sync *s, const struct learner *l);
+void on_join(struct dl_sync *s, const struct dl_sync_event *ev);
+void on_leave(struct dl_sync *s, const struct dl_sync_event *ev);
+void on_step(struct dl_sync *s, const struct dl_sync_event *ev);
+void send_global(struct dl_sync *s, const struct learner *l, uint32_t p);
+
+/* judge.c */
+enum dl_refusal judge_step(struct dl_sync *s, const struct learner *l,
+	const struct dl_sync_event *ev, double *credit);
+enum dl_refusal judge_push(struct dl_sync *s, const struct learner *l,
+	const struct dl_sync_event *ev, double *scale);
+void remember_norm(struct fragment *f, double norm);
+
+/* round.c */
+void consider_rounds(struct dl_sync *s);
+void check_round(struct dl_sync *s, uint32_t p);
+void check_rounds(struct dl_sync *s);
+void close_round(struct dl_sync *s, uint32_t p);
+void on_push(struct dl_sync *s, const struct dl_sync_event *ev);
+void on_merged(struct dl_sync *s, const struct dl_sync_event *ev);
+int64_t round_wake(const struct dl_sync *s, uint32_t p);
+
+/* end.c */
+void begin_end(struct dl_sync *s);
+void check_end(struct dl_sync *s);
+void on_drained(struct dl_sync *s, const struct dl_sync_event *ev);
+void on_applied(struct dl_sync *s, const struct dl_sync_event *ev);
+
+#endif

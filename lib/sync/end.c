@@ -1,0 +1,129 @@
+/*
+ * The end of a run: everybody pushes everything, one last round a fragment
+ * merges what came, the final values go out and are acknowledged.
+ */
+#include "sync/core.h"
+
+static void next_phase(struct dl_sync *s, enum phase phase)
+{
+	int waits = phase == COLLECTING || phase == SENDING;
+
+	s->phase = phase;
+	s->end_at = waits ? s->now + s->config.end_ns : INT64_MAX;
+}
+
+void begin_end(struct dl_sync *s)
+{
+	if (s->phase != RUNNING)
+		return;
+	next_phase(s, COLLECTING);
+	for (uint32_t p = 0; p < s->fragments; p++) {
+		struct fragment *f = &s->fragment[p];
+
+		if (!f->open) {
+			f->open = 1;
+			f->round_step = s->clock;
+			f->opened_at = s->now;
+			s->rounds++;
+		}
+		pushes_move(&f->round, &f->waiting);
+		for (size_t i = 0; i < s->learners; i++)
+			if (is_live(s, s->learner[i]))
+				s->learner[i]->flag[p] |= MEMBER;
+	}
+	for (size_t i = 0; i < s->learners; i++)
+		if (s->learner[i]->connected)
+			act_to(s, DL_ACT_END, s->learner[i])->step = s->clock;
+}
+
+/* The learners still to be waited for in this phase. */
+static size_t missing(const struct dl_sync *s)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->learners; i++) {
+		const struct learner *l = s->learner[i];
+
+		if (!l->connected)
+			continue;
+		if (s->phase == COLLECTING ? !l->drained
+			: l->finals < s->fragments)
+			n++;
+	}
+	return n;
+}
+
+static void close_all(struct dl_sync *s)
+{
+	for (uint32_t p = 0; p < s->fragments; p++) {
+		struct fragment *f = &s->fragment[p];
+
+		if (!f->open || f->merging)
+			continue;
+		if (f->round.n)
+			close_round(s, p);
+		else
+			f->open = 0;
+	}
+}
+
+static int all_closed(const struct dl_sync *s)
+{
+	for (uint32_t p = 0; p < s->fragments; p++)
+		if (s->fragment[p].open || s->fragment[p].merging)
+			return 0;
+	return 1;
+}
+
+static void send_finals(struct dl_sync *s)
+{
+	next_phase(s, SENDING);
+	for (size_t i = 0; i < s->learners; i++) {
+		s->learner[i]->finals = 0;
+		for (uint32_t p = 0; s->learner[i]->connected
+			&& p < s->fragments; p++)
+			send_global(s, s->learner[i], p);
+	}
+}
+
+static void finish(struct dl_sync *s)
+{
+	next_phase(s, DONE);
+	for (size_t i = 0; i < s->learners; i++)
+		if (s->learner[i]->connected)
+			act_to(s, DL_ACT_BYE, s->learner[i]);
+	act(s, DL_ACT_DONE);
+}
+
+void check_end(struct dl_sync *s)
+{
+	if (s->phase == COLLECTING && (s->now >= s->end_at || !missing(s)))
+		next_phase(s, MERGING);
+	if (s->phase == MERGING) {
+		close_all(s);
+		if (all_closed(s))
+			send_finals(s);
+	}
+	if (s->phase == SENDING && (s->now >= s->end_at || !missing(s)))
+		finish(s);
+}
+
+void on_drained(struct dl_sync *s, const struct dl_sync_event *ev)
+{
+	struct learner *l = find_learner(s, ev->learner);
+
+	if (l && l->connected)
+		l->drained = 1;
+}
+
+void on_applied(struct dl_sync *s, const struct dl_sync_event *ev)
+{
+	struct learner *l = find_learner(s, ev->learner);
+
+	if (!l || !l->connected || ev->fragment >= s->fragments)
+		return;
+	l->got[ev->fragment] = l->steps;
+	if (s->phase == SENDING
+		&& !dl_version_cmp(ev->version, dl_sync_version(s, ev->fragment)))
+		l->finals++;
+}

@@ -1,0 +1,126 @@
+/*
+ * What is refused: each costs one push or one report, never the run, and
+ * never touches the state.
+ */
+#include "sync/core.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static double median(double *v, size_t n)
+{
+	qsort(v, n, sizeof *v, by_value);
+	return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
+}
+
+enum { SPEEDS_NEEDED = 3 }; /* with fewer learners nobody can tell who lies */
+
+/* Steps a nanosecond of the median live learner; 0 unknown. */
+static double median_speed(const struct dl_sync *s)
+{
+	double *v = dl_alloc_array(s->learners, sizeof *v), m = 0;
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->learners; i++)
+		if (is_live(s, s->learner[i]) && s->learner[i]->speed > 0)
+			v[n++] = s->learner[i]->speed;
+	if (n >= SPEEDS_NEEDED)
+		m = median(v, n);
+	free(v);
+	return m;
+}
+
+/*
+ * May l report what ev says? A clock rises by one an own step and to the step
+ * of each `open`, so ceiling bounds it. Steps themselves may not come faster
+ * than --max-rate times the median learner's; some credit is kept over, and
+ * silence earns more, as after a partition.
+ */
+enum dl_refusal judge_step(struct dl_sync *s, const struct learner *l,
+	const struct dl_sync_event *ev, double *credit)
+{
+	double most = 4 * (double)s->config.schedule.h, speed;
+	uint64_t steps;
+
+	if (ev->steps < l->steps || ev->tokens < l->tokens)
+		return DL_REFUSED_COUNT;
+	steps = ev->steps - l->steps;
+	if (ev->clock > l->ceiling + steps)
+		return DL_REFUSED_CLOCK;
+	speed = median_speed(s);
+	if (!speed || *credit > most)
+		*credit = most;
+	if (!speed)
+		return DL_REFUSED_NOT;
+	*credit += (double)(s->now - l->step_at) * s->config.max_rate * speed;
+	if ((double)steps > *credit)
+		return DL_REFUSED_RATE;
+	*credit -= (double)steps;
+	return DL_REFUSED_NOT;
+}
+
+static int issued(const struct fragment *f, struct dl_version base)
+{
+	if (!base.epoch)
+		return 0;
+	if (base.epoch == f->version.epoch)
+		return base.number >= f->origin.number
+			&& base.number <= f->version.number;
+	return dl_version_cmp(base, f->origin) <= 0;
+}
+
+static double usual_norm(const struct fragment *f)
+{
+	double v[DL_NORMS_KEPT];
+	size_t n = f->norms < DL_NORMS_KEPT ? f->norms : DL_NORMS_KEPT;
+
+	if (n < DL_NORMS_NEEDED)
+		return 0;
+	memcpy(v, f->norm, n * sizeof *v);
+	return median(v, n);
+}
+
+void remember_norm(struct fragment *f, double norm)
+{
+	f->norm[f->norms % DL_NORMS_KEPT] = norm;
+	/* Stays congruent when it wraps, and never falls below "full". */
+	if (++f->norms == 2 * DL_NORMS_KEPT)
+		f->norms = DL_NORMS_KEPT;
+}
+
+enum dl_refusal judge_push(struct dl_sync *s, const struct learner *l,
+	const struct dl_sync_event *ev, double *scale)
+{
+	const struct fragment *f = &s->fragment[ev->fragment];
+	double usual = usual_norm(f);
+
+	*scale = 1;
+	if (s->phase > COLLECTING)
+		return DL_REFUSED_END;
+	if (!isfinite(ev->norm))
+		return DL_REFUSED_FINITE;
+	if (!ev->steps || !ev->tokens)
+		return DL_REFUSED_EMPTY;
+	if (!issued(f, ev->base))
+		return DL_REFUSED_BASE;
+	if (ev->step > l->ceiling)
+		return DL_REFUSED_CLOCK;
+	if (ev->steps > l->steps - l->pushed_steps[ev->fragment]
+		|| ev->tokens > l->tokens - l->pushed_tokens[ev->fragment])
+		return DL_REFUSED_COUNT;
+	if (usual > 0 && ev->norm > s->config.refuse_norm * usual)
+		return DL_REFUSED_NORM;
+	if (usual > 0 && ev->norm > s->config.max_norm * usual)
+		*scale = s->config.max_norm * usual / ev->norm;
+	return DL_REFUSED_NOT;
+}

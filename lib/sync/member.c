@@ -1,0 +1,285 @@
+/* Who takes part: learners, their instances, their clocks. */
+#include "sync/core.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+static size_t place_of(const struct dl_sync *s, const char *name)
+{
+	size_t low = 0, high = s->learners;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (strcmp(s->learner[mid]->name, name) < 0)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+struct learner *find_learner(const struct dl_sync *s, const char *name)
+{
+	size_t i = place_of(s, name);
+
+	if (i < s->learners && !strcmp(s->learner[i]->name, name))
+		return s->learner[i];
+	return NULL;
+}
+
+struct learner *make_learner(struct dl_sync *s, const char *name)
+{
+	size_t i = place_of(s, name);
+	struct learner *l;
+
+	if (i < s->learners && !strcmp(s->learner[i]->name, name))
+		return s->learner[i];
+	if (s->learners == s->learner_cap) {
+		s->learner_cap = s->learner_cap ? 2 * s->learner_cap : 8;
+		s->learner = dl_resize(s->learner, s->learner_cap,
+			sizeof *s->learner);
+	}
+	memmove(s->learner + i + 1, s->learner + i,
+		(s->learners - i) * sizeof *s->learner);
+	s->learners++;
+	l = s->learner[i] = dl_alloc(sizeof *l);
+	memcpy(l->name, name, strlen(name) + 1);
+	l->got = dl_alloc_array(s->fragments, sizeof *l->got);
+	l->pushed_steps = dl_alloc_array(s->fragments, sizeof *l->pushed_steps);
+	l->pushed_tokens =
+		dl_alloc_array(s->fragments, sizeof *l->pushed_tokens);
+	l->flag = dl_alloc(s->fragments);
+	l->loss = NAN;
+	return l;
+}
+
+void free_learner(struct learner *l)
+{
+	for (size_t i = 0; i < l->instances; i++) {
+		free(l->instance[i].taken);
+		free(l->instance[i].merged);
+	}
+	free(l->instance);
+	free(l->got);
+	free(l->pushed_steps);
+	free(l->pushed_tokens);
+	free(l->flag);
+	free(l);
+}
+
+struct instance *find_instance(const struct learner *l, uint64_t id)
+{
+	for (size_t i = 0; i < l->instances; i++)
+		if (l->instance[i].id == id)
+			return &l->instance[i];
+	return NULL;
+}
+
+static void forget_oldest(struct learner *l)
+{
+	free(l->instance[0].taken);
+	free(l->instance[0].merged);
+	l->instances--;
+	memmove(l->instance, l->instance + 1,
+		l->instances * sizeof *l->instance);
+}
+
+struct instance *make_instance(struct dl_sync *s, struct learner *l,
+	uint64_t id)
+{
+	struct instance *in;
+
+	if (l->instances == INSTANCES_KEPT)
+		forget_oldest(l);
+	l->instance = dl_resize(l->instance, l->instances + 1,
+		sizeof *l->instance);
+	in = &l->instance[l->instances++];
+	in->id = id;
+	in->taken = dl_alloc_array(s->fragments, sizeof *in->taken);
+	in->merged = dl_alloc_array(s->fragments, sizeof *in->merged);
+	return in;
+}
+
+/* Puts the instance that is here now at the end of the list. */
+static void make_current(struct learner *l, struct instance *in)
+{
+	struct instance *last = &l->instance[l->instances - 1];
+	struct instance keep = *in;
+
+	memmove(in, in + 1, (size_t)(last - in) * sizeof *in);
+	*last = keep;
+}
+
+int is_stalled(const struct dl_sync *s, const struct learner *l)
+{
+	return l->connected && s->now - l->step_at >= s->config.stall_ns;
+}
+
+/* Live: here, training, and not silent for too long. One that is still
+ * loading its model has nothing to report and is not waited for. */
+int is_live(const struct dl_sync *s, const struct learner *l)
+{
+	return l->connected && l->active && !is_stalled(s, l);
+}
+
+void send_global(struct dl_sync *s, const struct learner *l, uint32_t p)
+{
+	struct dl_sync_action *a = act_to(s, DL_ACT_GLOBAL, l);
+
+	a->fragment = p;
+	a->version = s->fragment[p].version;
+	a->step = s->fragment[p].step;
+	a->final = s->phase == SENDING;
+}
+
+/* Takes what a learner says of its own progress; 1 when believed. */
+static int accept_step(struct dl_sync *s, struct learner *l,
+	const struct dl_sync_event *ev)
+{
+	double credit = l->credit;
+	enum dl_refusal r = judge_step(s, l, ev, &credit);
+	uint64_t steps, tokens;
+	double dt;
+
+	if (r) {
+		l->count.refused[r]++;
+		return 0;
+	}
+	steps = ev->steps - l->steps;
+	tokens = ev->tokens - l->tokens;
+	dt = (double)(s->now - l->step_at);
+	if (steps && dt > 0) {
+		l->step_ns = smooth(l->step_ns, dt / (double)steps);
+		l->speed = smooth(l->speed, (double)steps / dt);
+		l->rate = smooth(l->rate, (double)tokens / dt);
+	}
+	l->credit = credit;
+	l->ceiling += steps;
+	l->steps = ev->steps;
+	l->tokens = ev->tokens;
+	s->tokens += tokens;
+	if (ev->clock > l->clock)
+		l->clock = ev->clock;
+	return 1;
+}
+
+/* A known instance keeps its clock; a stranger gets the run's. */
+static void begin_instance(struct dl_sync *s, struct learner *l,
+	const struct dl_sync_event *ev)
+{
+	struct instance *in = find_instance(l, ev->instance);
+	int known = in != NULL;
+
+	if (!in)
+		in = make_instance(s, l, ev->instance);
+	make_current(l, in);
+	l->clock = known && ev->clock > s->clock ? ev->clock : s->clock;
+	l->ceiling = l->clock;
+	l->steps = ev->steps;
+	l->tokens = ev->tokens;
+	l->credit = (double)s->config.schedule.h;
+	l->step_ns = l->speed = l->rate = 0;
+	l->active = 0;
+	l->loss = NAN;
+	for (uint32_t p = 0; p < s->fragments; p++) {
+		l->got[p] = ev->steps;
+		l->pushed_steps[p] = 0;
+		l->pushed_tokens[p] = 0;
+		l->flag[p] = 0;
+	}
+}
+
+static int same_version(struct dl_version a, struct dl_version b)
+{
+	return dl_version_cmp(a, b) == 0;
+}
+
+/* Sends what it lacks, and the rounds that still wait for it. */
+static void bring_up(struct dl_sync *s, struct learner *l,
+	const struct dl_version *has)
+{
+	for (uint32_t p = 0; p < s->fragments; p++) {
+		const struct fragment *f = &s->fragment[p];
+		struct dl_sync_action *a;
+
+		if (s->phase == SENDING
+			|| (!same_version(has[p], f->version)
+				&& !same_version(has[p], f->origin)))
+			send_global(s, l, p);
+		if (s->phase != RUNNING || !f->open
+			|| (l->flag[p] & (MEMBER | REPORTED)) != MEMBER)
+			continue;
+		a = act_to(s, DL_ACT_OPEN, l);
+		a->fragment = p;
+		a->step = f->round_step;
+	}
+}
+
+void on_join(struct dl_sync *s, const struct dl_sync_event *ev)
+{
+	struct learner *l = make_learner(s, ev->learner);
+	int same = l->instances
+		&& l->instance[l->instances - 1].id == ev->instance
+		&& l->joined_at;
+	struct dl_sync_action *a;
+
+	if (same)
+		accept_step(s, l, ev);
+	else
+		begin_instance(s, l, ev);
+	if (l->clock < s->clock)
+		l->clock = s->clock;
+	if (l->ceiling < l->clock)
+		l->ceiling = l->clock;
+	l->connected = 1;
+	l->drained = 0;
+	l->finals = 0;
+	l->joined_at = s->now ? s->now : 1;
+	l->step_at = s->now;
+	a = act_to(s, DL_ACT_WELCOME, l);
+	a->step = l->clock;
+	bring_up(s, l, ev->versions);
+	if (s->phase != RUNNING) {
+		a = act_to(s, DL_ACT_END, l);
+		a->step = s->clock;
+	}
+}
+
+void on_leave(struct dl_sync *s, const struct dl_sync_event *ev)
+{
+	struct learner *l = find_learner(s, ev->learner);
+
+	if (l && l->instances
+		&& l->instance[l->instances - 1].id == ev->instance)
+		l->connected = 0;
+}
+
+void on_step(struct dl_sync *s, const struct dl_sync_event *ev)
+{
+	struct learner *l = find_learner(s, ev->learner);
+	uint64_t steps;
+
+	if (!l || !l->connected)
+		return;
+	steps = l->steps;
+	if (!accept_step(s, l, ev))
+		return;
+	l->loss = ev->loss;
+	if (l->steps != steps) {
+		l->step_at = s->now;
+		l->active = 1;
+	}
+	if (l->clock > s->clock) {
+		s->clock = l->clock;
+		if (s->phase == RUNNING)
+			consider_rounds(s);
+	}
+	if ((s->config.budget_tokens && s->tokens >= s->config.budget_tokens)
+		|| (s->config.budget_steps
+			&& s->clock >= s->config.budget_steps))
+		begin_end(s);
+}

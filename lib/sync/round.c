@@ -1,0 +1,439 @@
+/*
+ * Rounds: opening, quorum, grace, closing (PAPER "The method": minimum quorum,
+ * adaptive grace window, token-weighted merging).
+ */
+#include "sync/core.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+/* Do learners who make half of the run's tokens have min_h steps on p? */
+static int enough_steps(const struct dl_sync *s, uint32_t p)
+{
+	double all = 0, ready = 0;
+
+	for (size_t i = 0; i < s->learners; i++) {
+		const struct learner *l = s->learner[i];
+
+		if (!is_live(s, l))
+			continue;
+		all += l->rate;
+		if (l->steps - l->got[p] >= s->config.min_h)
+			ready += l->rate;
+	}
+	return 2 * ready >= all;
+}
+
+static void enlist(struct dl_sync *s, struct learner *l, uint32_t p)
+{
+	struct fragment *f = &s->fragment[p];
+	struct dl_sync_action *a;
+
+	l->flag[p] |= MEMBER;
+	if (l->ceiling < f->round_step)
+		l->ceiling = f->round_step;
+	a = act_to(s, DL_ACT_OPEN, l);
+	a->fragment = p;
+	a->step = f->round_step;
+}
+
+static void report(struct fragment *f, uint32_t p, const struct push *push)
+{
+	struct learner *l = push->from;
+
+	/* A push counts for a round when it was made for it, by whoever runs
+	 * under that name now. */
+	if (!push->late && push->step >= f->round_step && l->connected
+		&& l->instance[l->instances - 1].id == push->instance)
+		l->flag[p] |= REPORTED;
+}
+
+static void open_round(struct dl_sync *s, uint32_t p, uint64_t step)
+{
+	struct fragment *f = &s->fragment[p];
+
+	f->open = 1;
+	f->round_step = step;
+	f->opened_at = s->now;
+	f->quorum_at = f->close_at = INT64_MAX;
+	s->rounds++;
+	for (size_t i = 0; i < s->learners; i++) {
+		s->learner[i]->flag[p] = 0;
+		if (is_live(s, s->learner[i]))
+			enlist(s, s->learner[i], p);
+	}
+	pushes_move(&f->round, &f->waiting);
+	for (size_t i = 0; i < f->round.n; i++)
+		report(f, p, &f->round.item[i]);
+}
+
+/* The clock has risen: a fragment whose due step was reached gets a round,
+ * unless one is open or too few steps were made since the last. */
+void consider_rounds(struct dl_sync *s)
+{
+	for (uint32_t p = 0; p < s->fragments; p++) {
+		struct fragment *f = &s->fragment[p];
+		uint64_t due = dl_due_latest(s->config.schedule, p, s->clock);
+
+		if (due <= f->considered)
+			continue;
+		f->considered = due;
+		if (!f->open && due > f->step && enough_steps(s, p))
+			open_round(s, p, due);
+	}
+}
+
+struct tally {
+	uint32_t live, reported; /* live members, and those who reported */
+	uint32_t others;         /* live learners who are not members */
+};
+
+static struct tally count(const struct dl_sync *s, uint32_t p)
+{
+	struct tally t = {0, 0, 0};
+
+	for (size_t i = 0; i < s->learners; i++) {
+		const struct learner *l = s->learner[i];
+
+		if (!is_live(s, l))
+			continue;
+		if (!(l->flag[p] & MEMBER))
+			t.others++;
+		else if (l->flag[p] & REPORTED)
+			t.live++, t.reported++;
+		else
+			t.live++;
+	}
+	return t;
+}
+
+/* slack = tau * step_time - (quorum_time + sync_time); grace = gamma * slack,
+ * all smoothed (PAPER "Adaptive grace window"). */
+static int64_t grace(struct dl_sync *s)
+{
+	struct dl_sync_info info;
+	double slack;
+
+	switch (s->config.grace) {
+	case DL_GRACE_NONE:
+		return 0;
+	case DL_GRACE_FIXED:
+		return s->config.grace_ns;
+	case DL_GRACE_ADAPTIVE:
+		break;
+	}
+	dl_sync_info(s, &info);
+	slack = (double)s->config.tau * info.step_ns
+		- (s->quorum_ns + s->sync_ns);
+	return slack > 0 ? (int64_t)(s->config.gamma * slack) : 0;
+}
+
+static void reach_quorum(struct dl_sync *s, struct fragment *f)
+{
+	f->quorum_at = s->now;
+	s->quorum_ns = smooth(s->quorum_ns, (double)(s->now - f->opened_at));
+	s->grace_ns = grace(s);
+	f->close_at = s->now + s->grace_ns;
+}
+
+/* Members who died make room for those who came since. */
+static void enlist_others(struct dl_sync *s, uint32_t p)
+{
+	for (size_t i = 0; i < s->learners; i++)
+		if (is_live(s, s->learner[i])
+			&& !(s->learner[i]->flag[p] & MEMBER))
+			enlist(s, s->learner[i], p);
+}
+
+void check_round(struct dl_sync *s, uint32_t p)
+{
+	struct fragment *f = &s->fragment[p];
+	uint32_t quorum = s->config.quorum;
+	struct tally t;
+
+	if (!f->open || f->merging || s->phase != RUNNING)
+		return;
+	t = count(s, p);
+	if (t.live < quorum && t.others) {
+		enlist_others(s, p);
+		t = count(s, p);
+	}
+	if (t.reported >= quorum && f->quorum_at == INT64_MAX)
+		reach_quorum(s, f);
+	if (f->quorum_at != INT64_MAX && f->round.n
+		&& (t.reported == t.live || s->now >= f->close_at)) {
+		close_round(s, p);
+		return;
+	}
+	if (t.live < quorum && s->config.below == DL_BELOW_MERGE && f->round.n
+		&& s->now - f->opened_at >= s->config.below_ns)
+		close_round(s, p);
+}
+
+void check_rounds(struct dl_sync *s)
+{
+	for (uint32_t p = 0; p < s->fragments; p++)
+		check_round(s, p);
+}
+
+int64_t round_wake(const struct dl_sync *s, uint32_t p)
+{
+	const struct fragment *f = &s->fragment[p];
+	int64_t wake = INT64_MAX;
+
+	if (!f->open || f->merging || s->phase != RUNNING)
+		return wake;
+	if (f->round.n)
+		wake = f->close_at;
+	if (s->config.below == DL_BELOW_MERGE && f->round.n
+		&& f->opened_at + s->config.below_ns > s->now
+		&& f->opened_at + s->config.below_ns < wake)
+		wake = f->opened_at + s->config.below_ns;
+	for (size_t i = 0; i < s->learners; i++) {
+		const struct learner *l = s->learner[i];
+		int64_t stall = l->step_at + s->config.stall_ns;
+
+		if (is_live(s, l)
+			&& (l->flag[p] & (MEMBER | REPORTED)) == MEMBER
+			&& stall < wake)
+			wake = stall;
+	}
+	return wake;
+}
+
+static int by_learner(const void *a, const void *b)
+{
+	const struct push *x = a, *y = b;
+	int c = strcmp(x->from->name, y->from->name);
+
+	if (c)
+		return c;
+	if (x->instance != y->instance)
+		return x->instance < y->instance ? -1 : 1;
+	return (x->seq > y->seq) - (x->seq < y->seq);
+}
+
+/* w = tokens * (tokens / steps), of all the pushes of one learner. */
+static void weigh(const struct push *push, struct dl_sync_part *part, size_t n)
+{
+	double steps = 0, tokens = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		steps += (double)push[i].steps;
+		tokens += (double)push[i].tokens;
+	}
+	for (size_t i = 0; i < n; i++)
+		part[i] = (struct dl_sync_part){
+			.learner = push[i].from->name,
+			.push = push[i].id,
+			.weight = tokens * (tokens / steps),
+			.scale = push[i].scale,
+		};
+}
+
+static void begin_merge(struct dl_sync *s, uint32_t p)
+{
+	struct fragment *f = &s->fragment[p];
+	struct push *push = f->merge.item;
+	struct dl_sync_action *a;
+	size_t n = f->merge.n;
+
+	qsort(push, n, sizeof *push, by_learner);
+	free(f->part);
+	f->part = dl_alloc_array(n, sizeof *f->part);
+	for (size_t i = 0, end; i < n; i = end) {
+		for (end = i + 1; end < n; end++)
+			if (push[end].from != push[i].from)
+				break;
+		weigh(push + i, f->part + i, end - i);
+	}
+	f->merging = 1;
+	f->merging_at = s->now;
+	a = act(s, DL_ACT_MERGE);
+	a->fragment = p;
+	a->step = f->step;
+	a->version = (struct dl_version){s->epoch, f->version.number + 1};
+	a->part = f->part;
+	a->parts = n;
+}
+
+/* Ends the open round of p and merges what it has; it has something. */
+void close_round(struct dl_sync *s, uint32_t p)
+{
+	struct fragment *f = &s->fragment[p];
+
+	for (size_t i = 0; i < s->learners; i++) {
+		struct learner *l = s->learner[i];
+
+		if (l->flag[p] & MEMBER) {
+			s->members++;
+			l->count.rounds++;
+			if (l->flag[p] & REPORTED) {
+				s->reported++;
+				l->count.reported++;
+			}
+		}
+		l->flag[p] = 0;
+	}
+	f->open = 0;
+	if (f->round_step > f->step)
+		f->step = f->round_step;
+	pushes_move(&f->merge, &f->round);
+	begin_merge(s, p);
+}
+
+static void merge_alone(struct dl_sync *s, uint32_t p)
+{
+	struct fragment *f = &s->fragment[p];
+
+	pushes_add(&f->merge, &f->alone.item[0]);
+	f->alone.n--;
+	memmove(f->alone.item, f->alone.item + 1,
+		f->alone.n * sizeof *f->alone.item);
+	begin_merge(s, p);
+}
+
+static void settle_merged(struct dl_sync *s, uint32_t p)
+{
+	struct fragment *f = &s->fragment[p];
+
+	for (size_t i = 0; i < f->merge.n; i++) {
+		const struct push *push = &f->merge.item[i];
+		struct learner *l = push->from;
+		struct instance *in = find_instance(l, push->instance);
+
+		if (in && in->merged[p] < push->seq)
+			in->merged[p] = push->seq;
+		l->count.merged_pushes++;
+		l->count.merged_steps += push->steps;
+		l->count.merged_tokens += push->tokens;
+		s->contributed_steps += push->steps;
+		if (!i || f->merge.item[i - 1].from != l)
+			s->contributions++;
+		act(s, DL_ACT_RELEASE)->push = push->id;
+	}
+	f->merge.n = 0;
+}
+
+void on_merged(struct dl_sync *s, const struct dl_sync_event *ev)
+{
+	struct fragment *f;
+
+	if (ev->fragment >= s->fragments)
+		return;
+	f = &s->fragment[ev->fragment];
+	if (!f->merging)
+		return;
+	f->merging = 0;
+	f->settled = f->step;
+	f->version = (struct dl_version){s->epoch, f->version.number + 1};
+	s->merges++;
+	s->sync_ns = smooth(s->sync_ns, (double)(s->now - f->merging_at));
+	settle_merged(s, ev->fragment);
+	if (s->phase == RUNNING)
+		for (size_t i = 0; i < s->learners; i++)
+			if (s->learner[i]->connected)
+				send_global(s, s->learner[i], ev->fragment);
+	if (f->alone.n)
+		merge_alone(s, ev->fragment);
+}
+
+static void answer(struct dl_sync *s, const struct learner *l,
+	const struct dl_sync_event *ev, enum dl_taken taken,
+	enum dl_refusal refusal, double scale)
+{
+	struct dl_sync_action *a = act_to(s, DL_ACT_TAKEN, l);
+
+	a->fragment = ev->fragment;
+	a->seq = ev->seq;
+	a->taken = taken;
+	a->refusal = refusal;
+	a->scale = scale;
+	if (taken == DL_TAKEN_LATE || taken == DL_TAKEN_AGAIN
+		|| taken == DL_TAKEN_REFUSED)
+		act(s, DL_ACT_RELEASE)->push = ev->push;
+}
+
+/* Where an accepted push goes. */
+static enum dl_taken place(struct dl_sync *s, uint32_t p, struct push *push)
+{
+	struct fragment *f = &s->fragment[p];
+
+	if (s->phase == RUNNING && push->step <= f->step) {
+		push->late = 1;
+		if (s->config.late == DL_LATE_DROP)
+			return DL_TAKEN_LATE;
+		if (s->config.late == DL_LATE_NOW) {
+			pushes_add(&f->alone, push);
+			if (!f->merging)
+				merge_alone(s, p);
+			return DL_TAKEN_NOW;
+		}
+	}
+	if (s->phase == RUNNING && !f->open) {
+		pushes_add(&f->waiting, push);
+		return DL_TAKEN_WAITING;
+	}
+	pushes_add(&f->round, push);
+	report(f, p, push);
+	return DL_TAKEN_ROUND;
+}
+
+static void take(struct dl_sync *s, struct learner *l,
+	const struct dl_sync_event *ev, double scale)
+{
+	struct push push = {
+		.from = l,
+		.instance = ev->instance,
+		.id = ev->push,
+		.seq = ev->seq,
+		.step = ev->step,
+		.steps = ev->steps,
+		.tokens = ev->tokens,
+		.scale = scale,
+	};
+	enum dl_taken taken = place(s, ev->fragment, &push);
+
+	l->pushed_steps[ev->fragment] += ev->steps;
+	l->pushed_tokens[ev->fragment] += ev->tokens;
+	remember_norm(&s->fragment[ev->fragment], ev->norm * scale);
+	if (scale < 1)
+		l->count.scaled++;
+	if (push.late) {
+		l->count.late_pushes++;
+		if (taken == DL_TAKEN_LATE) {
+			l->count.late_steps += ev->steps;
+			l->count.late_tokens += ev->tokens;
+		}
+	}
+	answer(s, l, ev, taken, DL_REFUSED_NOT, scale);
+}
+
+void on_push(struct dl_sync *s, const struct dl_sync_event *ev)
+{
+	struct learner *l = find_learner(s, ev->learner);
+	struct instance *in = l ? find_instance(l, ev->instance) : NULL;
+	enum dl_refusal r;
+	double scale;
+
+	if (!in || !l->connected || ev->fragment >= s->fragments) {
+		act(s, DL_ACT_RELEASE)->push = ev->push;
+		return;
+	}
+	l->count.pushes++;
+	if (ev->seq <= in->taken[ev->fragment]) {
+		l->count.again++;
+		answer(s, l, ev, DL_TAKEN_AGAIN, DL_REFUSED_NOT, 1);
+		return;
+	}
+	in->taken[ev->fragment] = ev->seq;
+	r = judge_push(s, l, ev, &scale);
+	if (r) {
+		l->count.refused[r]++;
+		answer(s, l, ev, DL_TAKEN_REFUSED, r, 1);
+		return;
+	}
+	take(s, l, ev, scale);
+}

@@ -1,0 +1,274 @@
+/* The core's outside: making it, events in, actions out, what it shows. */
+#include "sync/core.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/num.h"
+
+void dl_sync_config_default(struct dl_sync_config *c, uint32_t fragments)
+{
+	*c = (struct dl_sync_config){
+		.schedule = {.fragments = fragments, .h = 24},
+		.quorum = 1,
+		.tau = 2,
+		.min_h = 12,
+		.grace = DL_GRACE_ADAPTIVE,
+		.gamma = 0.9,
+		.late = DL_LATE_DROP,
+		.below = DL_BELOW_WAIT,
+		.stall_ns = 60 * DL_SECOND,
+		.end_ns = 60 * DL_SECOND,
+		.max_rate = 16,
+		.max_norm = 8,
+		.refuse_norm = 100,
+	};
+}
+
+static struct dl_sync *make(const struct dl_sync_config *c)
+{
+	struct dl_sync *s = dl_alloc(sizeof *s);
+
+	s->config = *c;
+	s->fragments = c->schedule.fragments;
+	s->fragment = dl_alloc_array(s->fragments, sizeof *s->fragment);
+	s->end_at = INT64_MAX;
+	return s;
+}
+
+struct dl_sync *dl_sync_new(const struct dl_sync_config *c)
+{
+	struct dl_sync *s = make(c);
+
+	s->epoch = 1;
+	for (uint32_t p = 0; p < s->fragments; p++)
+		s->fragment[p].version = s->fragment[p].origin =
+			(struct dl_version){1, 0};
+	return s;
+}
+
+void dl_sync_free(struct dl_sync *s)
+{
+	if (!s)
+		return;
+	for (size_t i = 0; i < s->learners; i++)
+		free_learner(s->learner[i]);
+	for (uint32_t p = 0; p < s->fragments; p++) {
+		struct fragment *f = &s->fragment[p];
+
+		free(f->round.item);
+		free(f->waiting.item);
+		free(f->alone.item);
+		free(f->merge.item);
+		free(f->part);
+	}
+	free(s->learner);
+	free(s->fragment);
+	free(s->action);
+	free(s);
+}
+
+struct dl_sync_action *act(struct dl_sync *s, enum dl_sync_action_kind kind)
+{
+	struct dl_sync_action *a;
+
+	if (s->actions == s->action_cap) {
+		s->action_cap = s->action_cap ? 2 * s->action_cap : 64;
+		s->action = dl_resize(s->action, s->action_cap,
+			sizeof *s->action);
+	}
+	a = &s->action[s->actions++];
+	*a = (struct dl_sync_action){.kind = kind, .scale = 1};
+	return a;
+}
+
+struct dl_sync_action *act_to(struct dl_sync *s, enum dl_sync_action_kind kind,
+	const struct learner *l)
+{
+	struct dl_sync_action *a = act(s, kind);
+
+	a->learner = l->name;
+	a->instance = l->instance[l->instances - 1].id;
+	return a;
+}
+
+void pushes_add(struct pushes *list, const struct push *p)
+{
+	if (list->n == list->cap) {
+		list->cap = list->cap ? 2 * list->cap : 8;
+		list->item = dl_resize(list->item, list->cap,
+			sizeof *list->item);
+	}
+	list->item[list->n++] = *p;
+}
+
+void pushes_move(struct pushes *to, struct pushes *from)
+{
+	for (size_t i = 0; i < from->n; i++)
+		pushes_add(to, &from->item[i]);
+	from->n = 0;
+}
+
+static void on_want(struct dl_sync *s, const struct dl_sync_event *ev)
+{
+	struct learner *l = find_learner(s, ev->learner);
+
+	if (l && l->connected && ev->fragment < s->fragments)
+		send_global(s, l, ev->fragment);
+}
+
+void dl_sync_event(struct dl_sync *s, const struct dl_sync_event *ev)
+{
+	if (s->action_at == s->actions)
+		s->action_at = s->actions = 0;
+	if (ev->now > s->now)
+		s->now = ev->now;
+	switch (ev->kind) {
+	case DL_EV_JOIN:
+		on_join(s, ev);
+		break;
+	case DL_EV_LEAVE:
+		on_leave(s, ev);
+		break;
+	case DL_EV_STEP:
+		on_step(s, ev);
+		break;
+	case DL_EV_PUSH:
+		on_push(s, ev);
+		break;
+	case DL_EV_APPLIED:
+		on_applied(s, ev);
+		break;
+	case DL_EV_WANT:
+		on_want(s, ev);
+		break;
+	case DL_EV_DRAINED:
+		on_drained(s, ev);
+		break;
+	case DL_EV_MERGED:
+		on_merged(s, ev);
+		break;
+	case DL_EV_END:
+		begin_end(s);
+		break;
+	case DL_EV_TIME:
+	case DL_EV_KINDS:
+		break;
+	}
+	/* Time passes with every event; each kind above may have changed who
+	 * is live, which deadlines hold, and what a round still waits for. */
+	check_rounds(s);
+	check_end(s);
+}
+
+int dl_sync_next(struct dl_sync *s, struct dl_sync_action *a)
+{
+	if (s->action_at == s->actions)
+		return 0;
+	*a = s->action[s->action_at++];
+	return 1;
+}
+
+int64_t dl_sync_wake(const struct dl_sync *s)
+{
+	int64_t wake = s->end_at;
+
+	for (uint32_t p = 0; p < s->fragments; p++) {
+		int64_t t = round_wake(s, p);
+
+		if (t < wake)
+			wake = t;
+	}
+	return wake;
+}
+
+uint64_t dl_sync_clock(const struct dl_sync *s)
+{
+	return s->clock;
+}
+
+uint64_t dl_sync_epoch(const struct dl_sync *s)
+{
+	return s->epoch;
+}
+
+struct dl_version dl_sync_version(const struct dl_sync *s, uint32_t p)
+{
+	return s->fragment[p].version;
+}
+
+struct dl_version dl_sync_origin(const struct dl_sync *s, uint32_t p)
+{
+	return s->fragment[p].origin;
+}
+
+uint64_t dl_sync_taken(const struct dl_sync *s, const char *learner,
+	uint64_t instance, uint32_t p)
+{
+	struct learner *l = find_learner(s, learner);
+	struct instance *in = l ? find_instance(l, instance) : NULL;
+
+	return in ? in->taken[p] : 0;
+}
+
+/* The pace of the run: the fastest live learner's time a step. */
+static double pace(const struct dl_sync *s)
+{
+	double best = 0;
+
+	for (size_t i = 0; i < s->learners; i++) {
+		double t = s->learner[i]->step_ns;
+
+		if (t > 0 && is_live(s, s->learner[i]) && (!best || t < best))
+			best = t;
+	}
+	return best;
+}
+
+void dl_sync_info(const struct dl_sync *s, struct dl_sync_info *out)
+{
+	*out = (struct dl_sync_info){
+		.clock = s->clock,
+		.tokens = s->tokens,
+		.epoch = s->epoch,
+		.rounds = s->rounds,
+		.merges = s->merges,
+		.quorum_ns = s->quorum_ns,
+		.sync_ns = s->sync_ns,
+		.step_ns = pace(s),
+		.grace_ns = s->grace_ns,
+		.learners = s->learners,
+		.ending = s->phase != RUNNING,
+		.done = s->phase == DONE,
+	};
+	if (s->members)
+		out->participation = (double)s->reported / (double)s->members;
+	if (s->contributions)
+		out->effective_h = (double)s->contributed_steps
+			/ (double)s->contributions;
+	for (size_t i = 0; i < s->learners; i++)
+		out->live += is_live(s, s->learner[i]) ? 1 : 0;
+}
+
+int dl_sync_learner(const struct dl_sync *s, size_t i,
+	struct dl_sync_learner_info *out)
+{
+	const struct learner *l;
+
+	if (i >= s->learners)
+		return 0;
+	l = s->learner[i];
+	*out = l->count;
+	out->name = l->name;
+	out->instance = l->instances ? l->instance[l->instances - 1].id : 0;
+	out->connected = l->connected;
+	out->stalled = is_stalled(s, l);
+	out->clock = l->clock;
+	out->steps = l->steps;
+	out->tokens = l->tokens;
+	out->step_ns = l->step_ns;
+	out->loss = l->loss;
+	return 1;
+}
