@@ -29,7 +29,7 @@ struct fixture {
 	size_t n; /* elements of the fragment */
 	size_t m;
 	struct dl_contribution from[FIXTURE_MOST];
-	char name[FIXTURE_MOST][16];
+	char name[FIXTURE_MOST][32];
 	float *delta[FIXTURE_MOST]; /* what from[] points at, owned */
 };
 
