@@ -5,29 +5,38 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "merge/blocks.h"
 #include "merge/kernels.h"
 #include "merge/party.h"
 
-/*
- * A merge is three passes over blocks: the norm of each delta; the length of
- * the mean direction; the merged delta. Each leaves its sums a block, which
- * are added a segment in block order in between. [b][j] is block b and member
- * j of the party, [s][j] segment s.
- */
+/* Deltas are combined this many elements at a time, so that the sums stay in
+ * the nearest cache, and a segment of this many bytes of deltas is merged by
+ * one thread, so that its later passes find it in the next. Neither changes
+ * the bits. */
+enum { STRIP = DL_MERGE_BLOCK / 4, SMALL = 1 << 20 };
+
 struct merge {
 	const struct dl_kernels *k;
-	const struct dl_segment *segments;
-	size_t nsegments, nblocks;
-	struct dl_block *blocks;
 	struct dl_party party;
-	double *square; /* [b][j] of the delta, unscaled */
-	double *norm;	/* [s][j] of the delta, unscaled */
-	double *coef;	/* [s][j] what the deltas are multiplied by */
-	double *wide;	/* [b] sum of squares of u, then of the update */
-	double *dot;	/* [b][j] of delta and update; NULL: not wanted */
-	double *length; /* [s] |u| */
+	const struct dl_segment *segments;
 	float *update;
+	int compare;	 /* shares are wanted */
+	double *square;	 /* [s][j] of delta j in segment s, unscaled */
+	double *dot;	 /* [s][j] of delta and update */
+	double *changed; /* [s] sum of squares of the update */
+};
+
+/*
+ * A segment's merge is three passes over its blocks: the norm of each delta;
+ * the length of the mean direction; the merged delta. Each leaves its sums a
+ * block, which are added in block order in between.
+ */
+struct work {
+	const struct merge *g;
+	const struct dl_segment *s;
+	size_t blocks;
+	double *coef; /* [j] what the deltas are multiplied by */
+	double *sum;  /* [j][block], or [block] */
+	double *dot;  /* [j][block] */
 };
 
 double dl_merge_weight(uint64_t tokens, uint64_t steps)
@@ -35,113 +44,173 @@ double dl_merge_weight(uint64_t tokens, uint64_t steps)
 	return steps ? (double)tokens * ((double)tokens / (double)steps) : 0;
 }
 
-/* The values of one block, decoded into scratch unless they lie there. */
-static const float *values(const struct dl_contribution *c,
-	const struct dl_block *b, float scratch[DL_MERGE_BLOCK])
+/* n values from offset on, decoded into scratch unless they lie there. */
+static const float *values(const struct dl_contribution *c, size_t offset,
+	size_t n, float *scratch)
 {
 	if (c->delta)
-		return c->delta + b->offset;
-	c->read(c->ctx, b->offset, b->n, scratch);
+		return c->delta + offset;
+	c->read(c->ctx, offset, n, scratch);
 	return scratch;
 }
 
-static int is_radial(const struct merge *g, size_t segment)
+/* Where a block starts in the fragment, and how long it is. */
+static size_t block_at(const struct work *w, size_t block, size_t *n)
 {
-	return g->segments[segment].rule == DL_RDA && g->party.m > 1;
+	size_t done = block * DL_MERGE_BLOCK, left = w->s->n - done;
+
+	*n = left < DL_MERGE_BLOCK ? left : DL_MERGE_BLOCK;
+	return w->s->offset + done;
 }
 
+/* Learner by learner, since memory likes long reads. */
 static void square_block(void *ctx, size_t i)
 {
-	struct merge *g = ctx;
-	const struct dl_block *b = &g->blocks[i];
+	const struct work *w = ctx;
 	float scratch[DL_MERGE_BLOCK];
-	size_t m = g->party.m;
+	size_t n, at = block_at(w, i % w->blocks, &n);
 
-	if (!g->dot && !is_radial(g, b->segment))
-		return;
-	for (size_t j = 0; j < m; j++)
-		g->square[i * m + j] =
-			g->k->square(values(g->party.who[j], b, scratch), b->n);
+	w->sum[i] = w->g->k->square(
+		values(w->g->party.who[i / w->blocks], at, n, scratch), n);
 }
 
-/* The sum of the deltas times the segment's coefficients. Nothing is made of
- * nothing: 0 times a delta is skipped, so that last keeps the sign of zero. */
-static void combine(const struct merge *g, const struct dl_block *b,
-	double sum[DL_MERGE_BLOCK])
+/* The sum of the deltas times their coefficients. Nothing is made of nothing:
+ * 0 times a delta is skipped, so that last keeps the sign of zero. */
+static void combine(
+	const struct work *w, size_t at, size_t n, double sum[STRIP])
 {
-	const double *coef = g->coef + b->segment * g->party.m;
-	float scratch[DL_MERGE_BLOCK];
+	const struct dl_kernels *k = w->g->k;
+	float scratch[STRIP];
 	int begun = 0;
 
-	for (size_t j = 0; j < g->party.m; j++) {
-		if (coef[j] == 0)
+	for (size_t j = 0; j < w->g->party.m; j++) {
+		if (w->coef[j] == 0)
 			continue;
-		(begun ? g->k->accumulate : g->k->weigh)(sum, coef[j],
-			values(g->party.who[j], b, scratch), b->n);
+		(begun ? k->accumulate : k->weigh)(sum, w->coef[j],
+			values(w->g->party.who[j], at, n, scratch), n);
 		begun = 1;
 	}
 	if (!begun)
-		memset(sum, 0, b->n * sizeof *sum);
+		memset(sum, 0, n * sizeof *sum);
 }
 
-static void direct_block(void *ctx, size_t i)
+static void direct_block(void *ctx, size_t block)
 {
-	struct merge *g = ctx;
-	const struct dl_block *b = &g->blocks[i];
-	double sum[DL_MERGE_BLOCK];
+	const struct work *w = ctx;
+	double sum[STRIP], square = 0;
+	size_t n, at = block_at(w, block, &n);
 
-	if (!is_radial(g, b->segment))
-		return;
-	combine(g, b, sum);
-	g->wide[i] = g->k->square_wide(sum, b->n);
+	for (size_t i = 0; i < n; i += STRIP) {
+		size_t strip = n - i < STRIP ? n - i : STRIP;
+
+		combine(w, at + i, strip, sum);
+		square += w->g->k->square_wide(sum, strip);
+	}
+	w->sum[block] = square;
 }
 
-static void update_block(void *ctx, size_t i)
+static void update_block(void *ctx, size_t block)
 {
-	struct merge *g = ctx;
-	const struct dl_block *b = &g->blocks[i];
-	float *update = g->update + b->offset, scratch[DL_MERGE_BLOCK];
-	double sum[DL_MERGE_BLOCK];
+	const struct work *w = ctx;
+	const struct dl_kernels *k = w->g->k;
+	double sum[STRIP];
+	float scratch[DL_MERGE_BLOCK];
+	size_t n, at = block_at(w, block, &n);
+	float *update = w->g->update + at;
+
+	for (size_t i = 0; i < n; i += STRIP) {
+		size_t strip = n - i < STRIP ? n - i : STRIP;
+
+		combine(w, at + i, strip, sum);
+		k->narrow(update + i, sum, strip);
+	}
+	w->sum[block] = k->square(update, n);
+	for (size_t j = 0; w->g->compare && j < w->g->party.m; j++)
+		w->dot[j * w->blocks + block] = k->dot(
+			values(w->g->party.who[j], at, n, scratch), update, n);
+}
+
+static double add_up(const double *x, size_t n)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		sum += x[i];
+	return sum;
+}
+
+/* The length of the mean direction, from the norms. */
+static double find_length(
+	struct work *w, struct dl_pool *pool, const double *norm)
+{
+	dl_party_direct(&w->g->party, norm, w->coef);
+	dl_pool_run(pool, w->blocks, direct_block, w);
+	return sqrt(add_up(w->sum, w->blocks));
+}
+
+static void run_passes(struct work *w, struct dl_pool *pool, double *norm)
+{
+	const struct merge *g = w->g;
+	size_t s = (size_t)(w->s - g->segments), m = g->party.m;
+	int radial = w->s->rule == DL_RDA && m > 1;
+	double length = 0;
+
+	if (radial || g->compare) {
+		dl_pool_run(pool, m * w->blocks, square_block, w);
+		for (size_t j = 0; j < m; j++) {
+			g->square[s * m + j] =
+				add_up(w->sum + j * w->blocks, w->blocks);
+			norm[j] = sqrt(g->square[s * m + j]);
+		}
+	}
+	if (radial)
+		length = find_length(w, pool, norm);
+	dl_party_weigh(&g->party, w->s->rule, norm, length, w->coef);
+	dl_pool_run(pool, w->blocks, update_block, w);
+	g->changed[s] = add_up(w->sum, w->blocks);
+	for (size_t j = 0; g->compare && j < m; j++)
+		g->dot[s * m + j] = add_up(w->dot + j * w->blocks, w->blocks);
+}
+
+static void merge_segment(const struct merge *g, struct dl_pool *pool, size_t s)
+{
 	size_t m = g->party.m;
+	struct work w = {.g = g, .s = &g->segments[s]};
+	double *norm = dl_alloc_array(m, sizeof *norm);
 
-	combine(g, b, sum);
-	g->k->narrow(update, sum, b->n);
-	g->wide[i] = g->k->square(update, b->n);
-	for (size_t j = 0; g->dot && j < m; j++)
-		g->dot[i * m + j] = g->k->dot(
-			values(g->party.who[j], b, scratch), update, b->n);
+	w.blocks = w.s->n / DL_MERGE_BLOCK + (w.s->n % DL_MERGE_BLOCK != 0);
+	w.coef = dl_alloc_array(m, sizeof *w.coef);
+	w.sum = dl_alloc_array(m * w.blocks, sizeof *w.sum);
+	w.dot = dl_alloc_array(g->compare ? m * w.blocks : 0, sizeof *w.dot);
+	run_passes(&w, pool, norm);
+	free(norm);
+	free(w.coef);
+	free(w.sum);
+	free(w.dot);
 }
 
-/* Pass one, and the coefficients of u. */
-static void find_norms(struct merge *g, struct dl_pool *pool)
+static int is_small(const struct merge *g, size_t s)
 {
-	size_t m = g->party.m;
-
-	dl_pool_run(pool, g->nblocks, square_block, g);
-	for (size_t i = 0; i < g->nblocks; i++)
-		for (size_t j = 0; j < m; j++)
-			g->norm[g->blocks[i].segment * m + j] +=
-				g->square[i * m + j];
-	for (size_t i = 0; i < g->nsegments * m; i++)
-		g->norm[i] = sqrt(g->norm[i]);
-	for (size_t s = 0; s < g->nsegments; s++)
-		dl_party_direct(&g->party, g->norm + s * m, g->coef + s * m);
+	return g->segments[s].n <= SMALL / sizeof(float) / g->party.m;
 }
 
-/* Pass two, and the coefficients of the update. */
-static void find_lengths(struct merge *g, struct dl_pool *pool)
+static void merge_if_small(void *ctx, size_t s)
 {
-	size_t m = g->party.m;
+	const struct merge *g = ctx;
 
-	dl_pool_run(pool, g->nblocks, direct_block, g);
-	for (size_t i = 0; i < g->nblocks; i++)
-		g->length[g->blocks[i].segment] += g->wide[i];
-	for (size_t s = 0; s < g->nsegments; s++)
-		dl_party_weigh(&g->party, g->segments[s].rule, g->norm + s * m,
-			sqrt(g->length[s]), g->coef + s * m);
+	if (g->segments[s].rule != DL_ALIAS && is_small(g, s))
+		merge_segment(g, NULL, s);
 }
 
-static void report(const struct merge *g,
+static void merge_segments(struct merge *g, struct dl_pool *pool, size_t n)
+{
+	dl_pool_run(pool, n, merge_if_small, g);
+	for (size_t s = 0; s < n; s++)
+		if (g->segments[s].rule != DL_ALIAS && !is_small(g, s))
+			merge_segment(g, pool, s);
+}
+
+static void report(const struct merge *g, size_t nsegments,
 	const struct dl_contribution *contributions, double changed,
 	struct dl_share *shares)
 {
@@ -151,9 +220,9 @@ static void report(const struct merge *g,
 		const struct dl_contribution *c = g->party.who[j];
 		double square = 0, dot = 0, size;
 
-		for (size_t i = 0; i < g->nblocks; i++) {
-			square += g->square[i * m + j];
-			dot += g->dot[i * m + j];
+		for (size_t s = 0; s < nsegments; s++) {
+			square += g->square[s * m + j];
+			dot += g->dot[s * m + j];
 		}
 		size = sqrt(square) * sqrt(changed);
 		shares[c - contributions] = (struct dl_share){g->party.part[j],
@@ -161,60 +230,34 @@ static void report(const struct merge *g,
 	}
 }
 
-static void prepare(struct merge *g, const struct dl_segment *segments,
-	size_t nsegments, float *update, int shares)
-{
-	size_t m = g->party.m;
-
-	g->k = dl_kernels();
-	g->segments = segments;
-	g->nsegments = nsegments;
-	g->update = update;
-	g->nblocks = dl_blocks_cut(segments, nsegments, &g->blocks);
-	g->square = dl_alloc_array(g->nblocks * m, sizeof *g->square);
-	g->norm = dl_alloc_array(nsegments * m, sizeof *g->norm);
-	g->coef = dl_alloc_array(nsegments * m, sizeof *g->coef);
-	g->wide = dl_alloc_array(g->nblocks, sizeof *g->wide);
-	g->length = dl_alloc_array(nsegments, sizeof *g->length);
-	if (shares)
-		g->dot = dl_alloc_array(g->nblocks * m, sizeof *g->dot);
-}
-
-static void release(struct merge *g)
-{
-	dl_party_release(&g->party);
-	free(g->blocks);
-	free(g->square);
-	free(g->norm);
-	free(g->coef);
-	free(g->wide);
-	free(g->length);
-	free(g->dot);
-}
-
 int dl_merge_fragment(struct dl_pool *pool, const struct dl_segment *segments,
 	size_t nsegments, const struct dl_contribution *contributions,
 	size_t ncontributions, float *update, struct dl_share *shares,
 	struct dl_err *e)
 {
-	struct merge g = {0};
-	double changed = 0;
+	struct merge g = {.k = dl_kernels(),
+		.segments = segments,
+		.update = update,
+		.compare = shares != NULL};
+	double changed;
 	int code;
 
 	code = dl_party_init(&g.party, contributions, ncontributions, e);
 	if (code)
 		return code;
-	prepare(&g, segments, nsegments, update, shares != NULL);
-	find_norms(&g, pool);
-	find_lengths(&g, pool);
-	dl_pool_run(pool, g.nblocks, update_block, &g);
-	for (size_t i = 0; i < g.nblocks; i++)
-		changed += g.wide[i];
+	g.square = dl_alloc_array(nsegments * g.party.m, sizeof *g.square);
+	g.dot = dl_alloc_array(nsegments * g.party.m, sizeof *g.dot);
+	g.changed = dl_alloc_array(nsegments, sizeof *g.changed);
+	merge_segments(&g, pool, nsegments);
+	changed = add_up(g.changed, nsegments);
 	if (shares) {
 		memset(shares, 0, ncontributions * sizeof *shares);
-		report(&g, contributions, changed, shares);
+		report(&g, nsegments, contributions, changed, shares);
 	}
-	release(&g);
+	dl_party_release(&g.party);
+	free(g.square);
+	free(g.dot);
+	free(g.changed);
 	return isfinite(changed)
 		       ? 0
 		       : dl_fail(e, DL_DATA, "the merged update is not finite");

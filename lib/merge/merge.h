@@ -31,7 +31,8 @@ struct dl_contribution {
 	/* New minus base, packed as the fragment; or NULL, and then read puts
 	 * elements [offset, offset + n) into out, from any thread and more
 	 * than once, so that pushes can stay encoded until they are merged.
-	 * Reads end at segments' ends and start DL_MERGE_BLOCK apart. */
+	 * What it reads lies in one segment, DL_MERGE_BLOCK at most, and
+	 * starts a multiple of DL_MERGE_BLOCK / 4 after the segment's start. */
 	const float *delta;
 	void (*read)(const void *ctx, size_t offset, size_t n, float *out);
 	const void *ctx;
