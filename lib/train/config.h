@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include "base/err.h"
+#include "base/mem.h"
 
 struct dl_config {
 	size_t layers;	 /* num_hidden_layers */
@@ -23,5 +24,11 @@ struct dl_config {
 
 /* 0, or 65 when no model can have this shape. */
 int dl_config_check(const struct dl_config *c, struct dl_err *e);
+
+/* Reads and checks a config.json. 65 when it asks for what we do not compute:
+ * biases, scaled positions, another activation, another model type. */
+int dl_config_read(struct dl_config *c, const char *path, struct dl_err *e);
+/* Appends it as config.json. */
+void dl_config_write(const struct dl_config *c, struct dl_buf *out);
 
 #endif

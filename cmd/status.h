@@ -1,0 +1,26 @@
+/*
+ * The status line of long work: one line rewritten on a terminal, a plain line
+ * now and then elsewhere, nothing with -q.
+ */
+#ifndef CMD_STATUS_H
+#define CMD_STATUS_H
+
+#include <stdint.h>
+
+struct cmd_status {
+	int64_t due; /* private: when the next one may be shown */
+	int open;    /* private: a line on a terminal awaits its end */
+};
+#define CMD_STATUS_INIT                                                        \
+	{                                                                      \
+		0, 0                                                           \
+	}
+
+/* Whether it is time to show one, so that none is made in vain. */
+int cmd_status_due(const struct cmd_status *s);
+void cmd_status_show(struct cmd_status *s, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+/* Ends the line, before anything else is printed. */
+void cmd_status_end(struct cmd_status *s);
+
+#endif

@@ -1,0 +1,136 @@
+#include "train/fragments.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "train/tensors.h"
+
+/* Room for the words of a record beside its data. */
+enum { HEADER_LIMIT = 1 << 24 };
+
+static int find_param(struct dl_fragments *f, size_t i, struct dl_err *e)
+{
+	const struct dl_layout_tensor *t = &f->layout.tensor[i];
+	const struct dl_llama_param *p;
+	char name[80];
+
+	if (t->rule == DL_ALIAS)
+		return 0;
+	p = dl_llama_find(f->m, t->name.s, t->name.n);
+	dl_scrub(name, sizeof(name), t->name.s, t->name.n);
+	if (!p)
+		return dl_fail(e, DL_DATA, "the model has no %s", name);
+	if (t->rank != p->rank || t->shape[0] != p->shape[0] ||
+		(p->rank > 1 && t->shape[1] != p->shape[1]))
+		return dl_fail(
+			e, DL_DATA, "the model has another shape for %s", name);
+	f->param[i] = p;
+	return 0;
+}
+
+int dl_fragments_open(struct dl_fragments *f, const struct dl_llama *m,
+	const char *path, struct dl_err *e)
+{
+	int rc;
+
+	memset(f, 0, sizeof(*f));
+	f->m = m;
+	rc = dl_layout_read(&f->layout, path, e);
+	if (rc)
+		return rc;
+	f->param = dl_alloc_array(f->layout.tensors, sizeof(*f->param));
+	for (size_t i = 0; i < f->layout.tensors && !rc; i++)
+		rc = find_param(f, i, e);
+	if (rc) {
+		dl_at(e, "%s", path);
+		dl_fragments_close(f);
+	}
+	return rc;
+}
+
+void dl_fragments_close(struct dl_fragments *f)
+{
+	if (!f->param)
+		return;
+	dl_layout_release(&f->layout);
+	free(f->param);
+	dl_buf_free(&f->record);
+	memset(f, 0, sizeof(*f));
+}
+
+static int check_fragment(
+	const struct dl_fragments *f, uint32_t p, struct dl_err *e)
+{
+	if (p < f->layout.fragments)
+		return 0;
+	return dl_fail(e, DL_DATA, "no fragment %u: the layout has %u", p,
+		f->layout.fragments);
+}
+
+int dl_fragments_send(const struct dl_fragments *f, uint32_t p,
+	const float *values, const char *path, struct dl_err *e)
+{
+	struct dl_tensors r = DL_TENSORS_INIT;
+	int rc = check_fragment(f, p, e);
+
+	if (rc)
+		return rc;
+	const struct dl_layout_fragment *part = &f->layout.fragment[p];
+
+	dl_writer_meta(&r.writer, "dl.format", "1");
+	dl_writer_meta(&r.writer, "dl.kind", "params");
+	dl_writer_meta(&r.writer, "dl.layout", f->layout.hash);
+	dl_writer_meta_u64(&r.writer, "dl.fragment", p);
+	for (size_t i = part->first; i < part->first + part->tensors; i++)
+		if (f->param[i])
+			dl_tensors_add(&r, "", f->param[i], values);
+	rc = dl_tensors_scratch(&r, path, e);
+	dl_tensors_release(&r);
+	return rc;
+}
+
+/* The record's data are the packed fragment, at any alignment. */
+static void blend(
+	const unsigned char *from, size_t n, float keep, float add, float *to)
+{
+	for (size_t i = 0; i < n; i++) {
+		float x;
+
+		memcpy(&x, from + i * sizeof(x), sizeof(x));
+		to[i] = keep == 0 ? add * x : keep * to[i] + add * x;
+	}
+}
+
+int dl_fragments_apply(struct dl_fragments *f, uint32_t p, const char *path,
+	float keep, float add, float *values, struct dl_err *e)
+{
+	struct dl_limits limits = {HEADER_LIMIT, UINT64_MAX};
+	struct dl_record r;
+	int rc = check_fragment(f, p, e);
+
+	if (rc)
+		return rc;
+	const struct dl_layout_fragment *part = &f->layout.fragment[p];
+	size_t most = part->elements * sizeof(float) + HEADER_LIMIT;
+
+	rc = dl_read_file(path, most, &f->record, e);
+	if (rc)
+		return rc;
+	rc = dl_record_parse(&r, f->record.data, f->record.len, limits, e);
+	if (rc)
+		return dl_at(e, "%s", path);
+	rc = dl_layout_check_record(&f->layout, p, &r.header, e);
+	if (rc)
+		dl_at(e, "%s", path);
+	for (size_t i = 0; i < part->tensors && !rc; i++) {
+		const struct dl_llama_param *q = f->param[part->first + i];
+		uint64_t at = f->layout.tensor[part->first + i].offset;
+
+		if (q)
+			blend(r.data + at * sizeof(float), q->count, keep, add,
+				values + q->at);
+	}
+	dl_record_release(&r);
+	return rc;
+}
