@@ -268,6 +268,7 @@ int dl_diff_write(const struct dl_model *base, const struct dl_model *theta,
 	if (l) {
 		dl_writer_meta(&w, "dl.layout", l->hash);
 		dl_writer_meta_u64(&w, "dl.fragment", p);
+		dl_writer_meta_u64(&w, "dl.fragments", l->fragments);
 		dl_writer_meta_u64(&w, "dl.records", l->fragments);
 	}
 	rc = choose(&d, &w, base, theta, l, p, e);

@@ -39,12 +39,17 @@ int dl_emit(struct dl_output *o, struct dl_writer *w, const uint64_t *size,
 	return rc;
 }
 
-void dl_emit_meta(struct dl_writer *w, const struct dl_header *h)
+size_t dl_emit_meta(struct dl_writer *w, const struct dl_header *h)
 {
+	size_t n = 0;
+
 	for (size_t i = 0; i < h->metas; i++) {
 		const struct dl_string *m = h->meta[i];
 
-		if (strlen(m[0].s) == m[0].n && strncmp(m[0].s, "dl.", 3))
-			dl_writer_meta_n(w, m[0].s, m[1].s, m[1].n);
+		if (strlen(m[0].s) != m[0].n || !strncmp(m[0].s, "dl.", 3))
+			continue;
+		dl_writer_meta_n(w, m[0].s, m[1].s, m[1].n);
+		n++;
 	}
+	return n;
 }

@@ -27,7 +27,7 @@ int dl_emit(struct dl_output *o, struct dl_writer *w, const uint64_t *size,
 	dl_emit_fn *fill, void *ctx, struct dl_err *e);
 
 /* Copies metadata without "dl." in front: what the model came with. Keys that
- * hold NUL are left out. */
-void dl_emit_meta(struct dl_writer *w, const struct dl_header *h);
+ * hold NUL are left out. Returns how many were copied. */
+size_t dl_emit_meta(struct dl_writer *w, const struct dl_header *h);
 
 #endif

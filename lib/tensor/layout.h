@@ -90,6 +90,9 @@ void dl_layout_release(struct dl_layout *l);
 const struct dl_layout_tensor *dl_layout_find(
 	const struct dl_layout *l, const char *name, size_t n);
 
+int dl_layout_same_shape(const struct dl_layout_tensor *t,
+	const struct dl_tensor *other);
+
 /* 0, or 65 naming the first tensor of l that m lacks or has otherwise. */
 int dl_layout_match(
 	const struct dl_layout *l, const struct dl_model *m, struct dl_err *e);

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-static int same_shape(
+int dl_layout_same_shape(
 	const struct dl_layout_tensor *t, const struct dl_tensor *other)
 {
 	return t->rank == other->rank &&
@@ -23,7 +23,7 @@ int dl_layout_match(
 		if (!found)
 			return dl_fail(e, DL_DATA,
 				"tensor \"%s\" of the layout is missing", name);
-		if (!same_shape(t, &found->info))
+		if (!dl_layout_same_shape(t, &found->info))
 			return dl_fail(e, DL_DATA,
 				"tensor \"%s\" has another shape than in the "
 				"layout",
@@ -74,7 +74,7 @@ int dl_layout_check_record(const struct dl_layout *l, uint32_t p,
 		if (found->dtype != DL_F32)
 			return dl_fail(
 				e, DL_DATA, "tensor \"%s\" is not F32", name);
-		if (!same_shape(t, found))
+		if (!dl_layout_same_shape(t, found))
 			return dl_fail(e, DL_DATA,
 				"tensor \"%s\" has another shape than in the "
 				"layout",

@@ -35,6 +35,7 @@ static void describe(const struct dl_layout *l, const struct dl_model *m,
 	dl_writer_meta(w, "dl.format", "1");
 	dl_writer_meta(w, "dl.kind", "params");
 	dl_writer_meta(w, "dl.layout", l->hash);
+	dl_writer_meta_u64(w, "dl.fragments", l->fragments);
 	dl_writer_meta_u64(w, "dl.records", dl_split_records(l, m));
 	if (i < l->fragments) {
 		dl_writer_meta_u64(w, "dl.fragment", i);

@@ -331,7 +331,7 @@ static void test_vector(struct dl_json *j)
 			&& value(j, "fragment_of") == DL_JSON_OBJECT
 			&& same_fragments(j, &l),
 		"vectors: the plan of %zu tensors in %u fragments",
-		f.model.tensors, l.fragments);
+		f.model.tensors, o.fragments);
 	dl_layout_release(&l);
 	value(j, "loads");
 	dl_json_skip(j, DL_JSON_ARRAY);

@@ -1,0 +1,75 @@
+/*
+ * dl-frag: plan fragments, cut models into fragments, show, check and subtract
+ * them.
+ */
+#include <string.h>
+
+#include "base/file.h"
+#include "cmd/cmd.h"
+#include "cmd/frag.h"
+
+static const char usage[] =
+	"usage: dl-frag plan [-n P] [-s STRATEGY] [--rule PATTERN=RULE]\n"
+	"                    [--skip PATTERN] [--alias NAME=TARGET] [MODEL]\n"
+	"       dl-frag split -l LAYOUT [-o FOLDER] [MODEL]\n"
+	"       dl-frag show [-j] [FILE ...]\n"
+	"       dl-frag check [-l LAYOUT] [-e OTHER] [-t TOLERANCE] [FILE]\n"
+	"       dl-frag diff [-l LAYOUT] [-o FILE] BASE [NEW]\n"
+	"  -n, --fragments P        how many fragments (24)\n"
+	"  -s, --strategy STRATEGY  balanced, tensor, layer or strided\n"
+	"      --rule PATTERN=RULE  merge what matches by rda, mean, stat, "
+	"last\n"
+	"      --skip PATTERN       leave what matches local\n"
+	"      --alias NAME=TARGET  NAME is tied to TARGET\n"
+	"  -l, --layout LAYOUT      a layout that plan wrote\n"
+	"  -o, --output             where to write, instead of standard output\n"
+	"  -j, --json               one JSON object a record\n"
+	"  -e, --equal OTHER        does it hold the same tensors as OTHER?\n"
+	"  -t, --tolerance T        values may differ by T\n"
+	"  -h, --help  -V, --version  -q, --quiet  -v, --verbose\n";
+
+static const struct {
+	const char *name;
+	int (*run)(int argc, char **argv);
+} jobs[] = {
+	{"plan", frag_plan},
+	{"split", frag_split},
+	{"show", frag_show},
+	{"check", frag_check},
+	{"diff", frag_diff},
+};
+
+int frag_open(struct dl_model *m, const char *path, struct dl_err *e)
+{
+	int rc;
+
+	*m = (struct dl_model)DL_MODEL_INIT;
+	rc = dl_model_add(m, path, e);
+	if (!rc && (rc = dl_model_list(m, e)))
+		dl_at(e, "%s", m->file[0].path);
+	return rc;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option options[] = {CMD_LONG, {0}};
+	int opt;
+
+	cmd_init("dl-frag", usage);
+	dl_output_on_signal();
+	while ((opt = getopt_long(argc, argv, "+" CMD_SHORT, options, NULL))
+		!= -1)
+		cmd_common_option(opt);
+	if (optind == argc)
+		cmd_usage("say what to do");
+	for (size_t i = 0; i < sizeof jobs / sizeof *jobs; i++) {
+		if (strcmp(argv[optind], jobs[i].name))
+			continue;
+		argc -= optind;
+		argv[optind] = argv[0];
+		argv += optind;
+		optind = 0; /* begin anew, options anywhere */
+		return jobs[i].run(argc, argv);
+	}
+	cmd_usage("%s: no such job", argv[optind]);
+}

@@ -1,0 +1,103 @@
+/*
+ * dl-join: join fragments back into a model, from files or a pipe.
+ */
+#include "base/file.h"
+#include "cmd/cmd.h"
+#include "tensor/join.h"
+
+static const char usage[] =
+	"usage: dl-join [-b BASE] [-l LAYOUT] [-o FILE] [SOURCE ...]\n"
+	"  -b, --base BASE      the model that deltas are added to\n"
+	"  -l, --layout LAYOUT  what the model must hold\n"
+	"  -o, --output FILE    the model, instead of standard output\n"
+	"  -h, --help  -V, --version  -q, --quiet  -v, --verbose\n";
+
+struct options {
+	const char *base, *layout, *output;
+	char **source;
+	int sources;
+};
+
+static int read_sources(struct dl_model *parts, const struct options *o,
+	struct dl_err *e)
+{
+	int rc = 0;
+
+	for (int i = 0; i < o->sources && !rc; i++)
+		rc = dl_model_add(parts, o->source[i], e);
+	return rc;
+}
+
+static int write_model(const struct dl_join *j, const char *path,
+	struct dl_err *e)
+{
+	struct dl_output o;
+	int rc = dl_output_open(&o, path, e);
+
+	if (!rc)
+		rc = dl_join_write(j, &o, e);
+	if (!rc)
+		rc = dl_output_commit(&o, e);
+	dl_output_abort(&o);
+	return rc;
+}
+
+static int join(const struct options *o)
+{
+	struct dl_model parts = DL_MODEL_INIT, base = DL_MODEL_INIT;
+	struct dl_layout layout = {0};
+	struct dl_join j = {&parts, o->base ? &base : NULL,
+		o->layout ? &layout : NULL};
+	struct dl_err e;
+	int rc = 0;
+
+	if (o->layout)
+		rc = dl_layout_read(&layout, o->layout, &e);
+	if (!rc && o->base)
+		rc = dl_model_open(&base, o->base, &e);
+	if (!rc)
+		rc = read_sources(&parts, o, &e);
+	if (!rc)
+		rc = dl_join_check(&j, &e);
+	if (!rc)
+		rc = write_model(&j, o->output, &e);
+	dl_model_close(&parts);
+	dl_model_close(&base);
+	dl_layout_release(&layout);
+	return rc ? cmd_fail(&e) : 0;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{"base", required_argument, NULL, 'b'},
+		{"layout", required_argument, NULL, 'l'},
+		{"output", required_argument, NULL, 'o'}, CMD_LONG, {0}};
+	static char dash[] = "-", *standard_input[] = {dash};
+	struct options o = {NULL, NULL, "-", standard_input, 1};
+	int opt;
+
+	cmd_init("dl-join", usage);
+	dl_output_on_signal();
+	while ((opt = getopt_long(argc, argv, "b:l:o:" CMD_SHORT, options,
+			NULL))
+		!= -1)
+		switch (opt) {
+		case 'b':
+			o.base = optarg;
+			break;
+		case 'l':
+			o.layout = optarg;
+			break;
+		case 'o':
+			o.output = optarg;
+			break;
+		default:
+			cmd_common_option(opt);
+		}
+	if (optind < argc) {
+		o.source = argv + optind;
+		o.sources = argc - optind;
+	}
+	return join(&o);
+}

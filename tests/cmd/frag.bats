@@ -1,0 +1,207 @@
+#!/usr/bin/env bats
+# dl-frag and dl-join: what is cut comes back, and what is wrong is named.
+
+setup() {
+	cd "$BATS_TEST_TMPDIR"
+}
+
+make_model() {
+	"$abs_top_builddir/tests/tensor/make_model" "$@"
+}
+
+# A small language model with its layout and fragments.
+make_llama() {
+	make_model 1 m llama
+	dl-frag plan -n 3 m >layout.tsv
+	dl-frag split -l layout.tsv -o frags m
+}
+
+# refused CODE TEXT COMMAND...: it exits so and says so.
+refused() {
+	code=$1
+	text=$2
+	shift 2
+	run "$@"
+	echo "$status: $output"
+	[ "$status" -eq "$code" ]
+	case $output in *"$text"*) ;; *) return 1 ;; esac
+}
+
+@test "split | join gives back every odd model bit for bit" {
+	set -- balanced tensor layer strided
+	for seed in 1 2 3 4 5 6 7 8; do
+		make_model $seed m
+		dl-frag plan -n 5 -s $1 m >l
+		dl-frag split -l l m | dl-join >joined
+		dl-frag check -e m joined
+		# The canonical form of the original has the same bytes.
+		dl-join m | cmp - joined
+		set -- "$2" "$3" "$4" "$1"
+	done
+}
+
+@test "sharded models come back as one file" {
+	for seed in 1 2; do
+		make_model $seed shards$seed 3
+		dl-frag plan -n 2 --skip 'a*' shards$seed >l
+		dl-frag split -l l shards$seed/model.safetensors.index.json |
+			dl-join -o joined
+		dl-frag check -e shards$seed joined
+		dl-join shards$seed | cmp - joined
+	done
+}
+
+@test "fragments in a folder, in any order" {
+	make_llama
+	[ "$(ls frags | tr '\n' ' ')" = "000.frag 001.frag 002.frag local.frag " ]
+	dl-join -o joined frags/local.frag frags/002.frag frags/000.frag \
+		frags/001.frag
+	cmp m joined
+	cat frags/002.frag frags/00[01].frag | dl-join -l layout.tsv \
+		frags/local.frag - | cmp - m
+}
+
+@test "join names what is missing, twice, or disagrees" {
+	make_llama
+	refused 65 "missing: fragment 1, the local part" \
+		dl-join frags/000.frag frags/002.frag
+	refused 65 "missing: fragment 0, fragment 2" \
+		dl-join -l layout.tsv frags/001.frag
+	refused 65 "fragment 2 comes twice: in frags/002.frag and in" \
+		dl-join frags/*.frag frags/002.frag
+	dl-frag plan -n 2 m | dl-frag split -l - -o other m
+	refused 65 "other/001.frag: dl.layout is" \
+		dl-join frags/*.frag other/001.frag
+	refused 65 "other/000.frag: of layout" \
+		dl-join -l layout.tsv other/*.frag
+	refused 65 'tensor "lm_head.weight" comes twice: in m and in m' \
+		dl-join m m
+	refused 66 "none.frag: No such file" dl-join none.frag
+	refused 65 "" dl-join /dev/null
+	[ ! -e joined ]
+}
+
+@test "output appears whole or not at all" {
+	make_llama
+	head -c 300 frags/001.frag >cut.frag
+	refused 65 "cut.frag" dl-join -o joined frags/000.frag cut.frag
+	[ ! -e joined ]
+	refused 73 "nowhere/joined" dl-join -o nowhere/joined frags/*.frag
+	[ -z "$(ls | grep tmp)" ]
+}
+
+@test "base and deltas make the new model" {
+	make_llama
+	make_model 2 new llama
+	dl-frag diff m new >delta
+	dl-join -b m -o joined delta
+	dl-frag check -e new -t 1e-8 joined
+	dl-frag diff -l layout.tsv m new | dl-join -b m | cmp - joined
+	dl-frag diff m m | dl-join -b m | cmp - m
+	refused 65 "a delta needs a base" dl-join delta
+	[ "$(dl-frag show delta | grep -c dl.kind=delta)" -eq 1 ]
+}
+
+@test "a base keeps what no record replaces" {
+	make_llama
+	make_model 2 new llama
+	dl-join -b new -o joined frags/001.frag
+	refused 1 "differs" dl-frag check -e m joined
+	for i in 0 2; do
+		dl-frag split -l layout.tsv joined -o got
+		dl-frag split -l layout.tsv new -o want
+		cmp got/00$i.frag want/00$i.frag
+	done
+	cmp got/001.frag frags/001.frag
+}
+
+@test "base plus zero keeps the bits of every dtype" {
+	for seed in 1 2 3; do
+		make_model $seed m
+		dl-join m >canonical
+		dl-frag diff m m >delta || continue
+		dl-join -b m delta >joined
+		dl-frag plan -n 3 m >l
+		# NaN minus NaN is not 0: compare what holds none.
+		dl-frag check -v -e m -t 0 joined
+	done
+}
+
+@test "tied tensors are planned together and filled in" {
+	make_llama
+	dl-frag plan -n 3 --alias lm_head.weight=model.embed_tokens.weight m >l
+	grep -q 'lm_head.weight.*alias=model.embed_tokens.weight$' l
+	dl-frag split -l l m | dl-join | cmp - m
+	# A set without the tied tensor: deltas leave it out.
+	make_model 2 new llama
+	dl-frag diff -l l m new >delta
+	! dl-frag show delta | grep -q lm_head
+	dl-join -l l -b m delta >joined
+	dl-frag split -l l joined | dl-frag show >/dev/null
+	dl-frag show -j joined | grep -q lm_head
+}
+
+@test "plans are the same bytes each time, and rules are kept" {
+	make_llama
+	dl-frag plan -n 3 m | cmp - layout.tsv
+	dl-frag plan -n 3 - <m | cmp - layout.tsv
+	dl-frag plan --rule '*norm*=stat' --rule 'model.norm.*=mean' m >l
+	[ "$(grep -c 'stat$' l)" -eq 2 ]
+	grep -q '^model.norm.weight.*mean$' l
+	refused 64 "--rule a=b: not" dl-frag plan --rule a=b m
+	refused 64 "-s odd: not" dl-frag plan -s odd m
+	refused 0 "no tensor matches zzz*" dl-frag plan --skip 'zzz*' m
+	refused 65 "no tensor to plan" dl-frag plan --skip '*' m
+	refused 65 'cannot tie a tensor to "nothing"' \
+		dl-frag plan --alias model.norm.weight=nothing m
+}
+
+@test "check says what differs" {
+	make_llama
+	make_model 2 new llama
+	dl-frag check m
+	dl-frag check -l layout.tsv m
+	cat frags/*.frag | dl-frag check -l layout.tsv
+	dl-frag check -e m frags/local.frag && return 1
+	refused 1 'tensor "lm_head.weight" differs at element 0' \
+		dl-frag check -e new m
+	dl-frag check -e new -t 1 m
+	dl-frag plan -n 2 --skip '*norm*' m >other
+	refused 1 "is of another layout" dl-frag check -l other frags/000.frag
+	dl-join -b m frags/000.frag | dl-frag check -l other -
+	sed 's/64x8\t512/8x64\t512/' layout.tsv >other
+	refused 1 "has another shape" dl-frag check -l other m
+	refused 65 "line 5: unknown rule" dl-frag check -l <(sed 's/rda/rdb/' layout.tsv) m
+}
+
+@test "show reads headers of files and pipes alike" {
+	make_llama
+	dl-frag show frags/*.frag >a
+	[ "$(grep -vc '^#' a)" -eq 9 ]
+	[ "$(grep -c '^# record' a)" -eq 4 ]
+	cat m | dl-frag show | sed 's/^\(# record.0.\)-/\1m/' >b
+	dl-frag show m | cmp - b
+	dl-frag show -j m | grep -q '"name":"lm_head.weight","dtype":"F32","shape":\[64,8\]'
+	head -c 1000 m >cut
+	refused 65 "cut: data end" dl-frag show cut
+	head -c 1000 m | refused 65 "standard input" dl-frag show
+}
+
+@test "what is no model is refused" {
+	refused 66 "none: No such file" dl-frag plan none
+	refused 64 "say what to do" dl-frag
+	refused 64 "cut: no such job" dl-frag cut
+	refused 64 "needs a layout" dl-frag split m
+	mkdir empty
+	refused 66 "empty: holds neither" dl-frag plan empty
+	make_llama
+	cat frags/*.frag >stream
+	refused 65 "stream: not a model but 4 records" dl-frag plan stream
+	make_model 1 shards 2
+	sed 's/s1.safetensors/s0.safetensors/' shards/*.json >shards/x
+	mv shards/x shards/model.safetensors.index.json
+	refused 65 "which the index names, is not there" dl-frag plan shards
+	sed 's/s0.safetensors/..\/m/' shards/*.json >shards/x
+	mv shards/x shards/model.safetensors.index.json
+	refused 65 "not a plain file name" dl-frag plan shards
+}
