@@ -9,8 +9,8 @@
 #include "merge/party.h"
 
 /* Deltas are combined this many elements at a time, so that the sums stay in
- * the nearest cache, and a segment of this many bytes of deltas is merged by
- * one thread, so that its later passes find it in the next. Neither changes
+ * the nearest cache; a segment with this many bytes of deltas is merged by one
+ * thread, so that its later passes find it in the next. SMALL does not change
  * the bits. */
 enum { STRIP = DL_MERGE_BLOCK / 4, SMALL = 1 << 20 };
 
