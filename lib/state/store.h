@@ -47,7 +47,8 @@ enum dl_store_mode {
 
 /*
  * Opens folder: 66 when it holds no store, 65 when HEAD or the layout are
- * damaged, 75 when another process owns it. *s is NULL on failure.
+ * damaged, 75 when another process owns it (locks are a process's: opening
+ * twice in one would give up the first). *s is NULL on failure.
  */
 int dl_store_open(struct dl_store **s, const char *folder,
 	enum dl_store_mode mode, struct dl_err *e);
@@ -78,7 +79,7 @@ int dl_store_commit(struct dl_store *s, uint32_t p, const float *values,
  * Commits saved alone: the risen epoch after dl_sync_restore. Files keep the
  * names of the versions at which they were made.
  */
-int dl_store_commit_saved(struct dl_store *s,
-	const struct dl_sync_saved *saved, struct dl_err *e);
+int dl_store_commit_saved(struct dl_store *s, const struct dl_sync_saved *saved,
+	struct dl_err *e);
 
 #endif

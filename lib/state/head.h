@@ -1,0 +1,33 @@
+/*
+ * HEAD: the one small file that says what a store holds (dl-store(5)).
+ */
+#ifndef DL_STATE_HEAD_H
+#define DL_STATE_HEAD_H
+
+#include "base/hash.h"
+#include "base/mem.h"
+#include "state/store.h"
+
+/* The two files of a fragment, global/P.E.N and momentum/P.E.N. Their version
+ * is that of the merge that made them; the epoch may have risen since. */
+struct dl_head_files {
+	struct dl_version made;
+	char global[DL_HASH_HEX], momentum[DL_HASH_HEX]; /* BLAKE2b */
+};
+
+struct dl_head {
+	struct dl_store_run run;
+	char layout[DL_HASH_HEX];
+	struct dl_sync_saved saved;
+	struct dl_head_files *files; /* saved.fragments of them */
+};
+
+/* The whole text of HEAD, appended to out. */
+void dl_head_write(struct dl_buf *out, const struct dl_head *h);
+
+/* Its inverse: 0, or 65 with the fact. dl_head_release in both cases. */
+int dl_head_parse(
+	struct dl_head *h, const void *text, size_t n, struct dl_err *e);
+void dl_head_release(struct dl_head *h);
+
+#endif
