@@ -1,3 +1,4 @@
+/* A learner's decisions (DESIGN "Rounds"): clocks, counters, boundaries. */
 #include "learn/learn.h"
 
 #include <math.h>
@@ -6,8 +7,11 @@
 
 #include "base/mem.h"
 
+/* A push that is not settled. */
 struct sent {
-	uint64_t seq, step;
+	uint64_t seq, steps;
+	int taken;   /* the syncer has it */
+	int waiting; /* ... and has no round for it yet */
 };
 
 struct fragment {
@@ -22,7 +26,7 @@ struct fragment {
 	struct dl_version waiting_version;
 	uint64_t waiting_step;
 	int done;                  /* holds the final values */
-	struct sent *sent;         /* pushes not settled, oldest first */
+	struct sent *sent;         /* oldest first */
 	size_t sents, sent_cap;
 };
 
@@ -30,18 +34,18 @@ struct syncer {
 	int connected;
 	int ending;   /* said `end` */
 	int answered; /* has our answer to it */
+	uint64_t clock;
 };
 
 struct dl_learn {
 	struct dl_learn_config config;
 	uint32_t fragments;
-	uint64_t clock, steps, tokens;
+	uint64_t trainer_clock, steps, tokens;
 	struct fragment *fragment;
 	struct syncer *syncer;
 	int loaded;      /* the trainer has the model */
 	int at_boundary; /* the trainer waits for `go` */
 	int draining;
-	int drained;     /* ... and everything has been copied */
 	int finished;
 	int64_t step_told_at;
 	double loss;
@@ -83,6 +87,21 @@ void dl_learn_free(struct dl_learn *l)
 	free(l);
 }
 
+uint64_t dl_learn_clock(const struct dl_learn *l)
+{
+	uint64_t clock = 0;
+
+	for (uint32_t i = 0; i < l->config.syncers; i++)
+		if (l->syncer[i].clock > clock)
+			clock = l->syncer[i].clock;
+	return clock;
+}
+
+uint64_t dl_learn_clock_at(const struct dl_learn *l, uint32_t syncer)
+{
+	return l->syncer[syncer].clock;
+}
+
 static struct dl_learn_action *act(struct dl_learn *l,
 	enum dl_learn_action_kind kind)
 {
@@ -94,13 +113,18 @@ static struct dl_learn_action *act(struct dl_learn *l,
 			sizeof *l->action);
 	}
 	a = &l->action[l->actions++];
-	*a = (struct dl_learn_action){.kind = kind, .clock = l->clock};
+	*a = (struct dl_learn_action){.kind = kind, .clock = dl_learn_clock(l)};
 	return a;
 }
 
 static uint32_t syncer_of(const struct dl_learn *l, uint32_t p)
 {
 	return l->config.syncer ? l->config.syncer[p] : 0;
+}
+
+static uint64_t clock_of(const struct dl_learn *l, uint32_t p)
+{
+	return l->syncer[syncer_of(l, p)].clock;
 }
 
 static int can_send(const struct dl_learn *l, uint32_t p)
@@ -117,17 +141,18 @@ static void copy(struct dl_learn *l, uint32_t p)
 		f->sent_cap = f->sent_cap ? 2 * f->sent_cap : 2;
 		f->sent = dl_resize(f->sent, f->sent_cap, sizeof *f->sent);
 	}
-	f->sent[f->sents++] = (struct sent){++f->seq, l->clock};
+	f->sent[f->sents++] = (struct sent){.seq = ++f->seq,
+		.steps = f->steps};
 	a->syncer = syncer_of(l, p);
 	a->fragment = p;
 	a->seq = f->seq;
-	a->step = l->clock;
+	a->step = clock_of(l, p);
 	a->base = f->version;
 	a->steps = f->steps;
 	a->tokens = f->tokens;
 	l->pushed += f->steps;
 	f->steps = f->tokens = 0;
-	f->pushed_step = l->clock;
+	f->pushed_step = a->step;
 	f->pushed_own = l->steps;
 }
 
@@ -149,13 +174,14 @@ static int is_due(const struct dl_learn *l, uint32_t p)
 {
 	const struct fragment *f = &l->fragment[p];
 
-	return dl_due(l->config.schedule, p, l->clock) && !f->sents;
+	return dl_due(l->config.schedule, p, clock_of(l, p)) && !f->sents;
 }
 
 /* A global of a round that this learner has not pushed to. */
-static int is_overtaken(const struct fragment *f)
+static int is_overtaken(const struct dl_learn *l, const struct fragment *f)
 {
-	return f->waiting && !f->final && f->pushed_step < f->waiting_step;
+	return !l->config.wait && f->waiting && !f->final
+		&& f->pushed_step < f->waiting_step;
 }
 
 static void copy_what_is_due(struct dl_learn *l)
@@ -165,7 +191,7 @@ static void copy_what_is_due(struct dl_learn *l)
 
 		if (f->steps && !f->done && can_send(l, p)
 			&& (must_deliver(l, p) || is_due(l, p)
-				|| is_opened(l, f) || is_overtaken(f)))
+				|| is_opened(l, f) || is_overtaken(l, f)))
 			copy(l, p);
 	}
 }
@@ -201,24 +227,32 @@ static void tell_applied(struct dl_learn *l, uint32_t p)
 	a->version = l->fragment[p].version;
 }
 
-static void apply(struct dl_learn *l, uint32_t p)
+/* The global that came is the fragment's from now on. */
+static void adopt(struct dl_learn *l, uint32_t p)
 {
 	struct fragment *f = &l->fragment[p];
-	struct dl_learn_action *a = act(l, DL_LA_APPLY);
 
-	count_apply(l, f);
 	f->version = f->waiting_version;
 	f->waiting = 0;
 	f->done = f->final;
 	/* Its round is over; a push for it would only be late. */
 	if (f->pushed_step < f->waiting_step)
 		f->pushed_step = f->waiting_step;
+	tell_applied(l, p);
+}
+
+static void apply(struct dl_learn *l, uint32_t p)
+{
+	struct fragment *f = &l->fragment[p];
+	struct dl_learn_action *a = act(l, DL_LA_APPLY);
+
+	count_apply(l, f);
 	a->fragment = p;
-	a->version = f->version;
+	a->version = f->waiting_version;
 	a->apply = f->final ? DL_APPLY_OVERWRITE : l->config.apply;
 	a->alpha = l->config.alpha;
 	a->final = f->final;
-	tell_applied(l, p);
+	adopt(l, p);
 }
 
 static void apply_what_came(struct dl_learn *l)
@@ -228,21 +262,32 @@ static void apply_what_came(struct dl_learn *l)
 			apply(l, p);
 }
 
-/* With wait: a fragment is still out tau steps after it was sent. */
+/* With wait: a fragment is still out tau steps after it was sent. One that
+ * waits for a round is not: the round comes only when learners go on. */
 static int is_out(const struct dl_learn *l, uint32_t p)
 {
 	const struct fragment *f = &l->fragment[p];
 
-	return l->config.wait && f->sents
+	return l->config.wait && f->sents && !f->sent[f->sents - 1].waiting
 		&& l->steps - f->pushed_own >= l->config.tau;
 }
 
 static int must_hold(const struct dl_learn *l)
 {
 	for (uint32_t p = 0; p < l->fragments; p++)
-		if (must_deliver(l, p) || is_out(l, p))
+		if ((must_deliver(l, p) && !l->fragment[p].done)
+			|| is_out(l, p))
 			return 1;
 	return 0;
+}
+
+/* Is everything of p with the syncer? It may still wait for a merge. */
+static int is_delivered(const struct fragment *f)
+{
+	for (size_t i = 0; i < f->sents; i++)
+		if (!f->sent[i].taken)
+			return 0;
+	return !f->steps;
 }
 
 /* Everything is final, or a draining learner has nothing left to deliver. */
@@ -253,32 +298,31 @@ static int is_finished(const struct dl_learn *l)
 
 		if (f->done)
 			continue;
-		if (!l->draining || f->steps || f->sents)
+		if (!l->draining || !is_delivered(f))
 			return 0;
 	}
 	return 1;
 }
 
-static int is_delivered(const struct dl_learn *l, uint32_t syncer)
+static int is_all_delivered(const struct dl_learn *l, uint32_t syncer)
 {
 	for (uint32_t p = 0; p < l->fragments; p++) {
 		const struct fragment *f = &l->fragment[p];
 
-		if (syncer_of(l, p) == syncer && !f->done
-			&& (f->steps || f->sents))
+		if (syncer_of(l, p) == syncer && !f->done && !is_delivered(f))
 			return 0;
 	}
 	return 1;
 }
 
-/* Answers `end` once all pushes to that syncer are settled or taken. */
+/* Answers `end` once that syncer has everything. */
 static void answer_ends(struct dl_learn *l)
 {
 	for (uint32_t i = 0; i < l->config.syncers; i++) {
 		struct syncer *s = &l->syncer[i];
 
 		if (!s->ending || s->answered || !s->connected
-			|| !is_delivered(l, i))
+			|| !is_all_delivered(l, i))
 			continue;
 		s->answered = 1;
 		act(l, DL_LA_DRAINED)->syncer = i;
@@ -287,39 +331,45 @@ static void answer_ends(struct dl_learn *l)
 
 static void jump(struct dl_learn *l)
 {
-	uint64_t clock = l->clock;
+	for (uint32_t p = 0; p < l->fragments && !l->config.wait; p++) {
+		struct syncer *s = &l->syncer[syncer_of(l, p)];
 
-	if (l->config.wait)
+		if (s->clock < l->fragment[p].opened)
+			s->clock = l->fragment[p].opened;
+	}
+	if (l->trainer_clock == dl_learn_clock(l))
 		return;
-	for (uint32_t p = 0; p < l->fragments; p++)
-		if (l->fragment[p].opened > clock)
-			clock = l->fragment[p].opened;
-	if (clock == l->clock)
-		return;
-	l->clock = clock;
+	l->trainer_clock = dl_learn_clock(l);
 	act(l, DL_LA_CLOCK);
 }
 
 /* `step` goes out before a push that it explains, and now and then. */
 static void tell_step(struct dl_learn *l, int64_t now, int needed)
 {
-	struct dl_learn_action *a;
-
 	if (!needed && now - l->step_told_at < l->config.step_every)
 		return;
 	l->step_told_at = now;
-	a = act(l, DL_LA_STEP);
-	a->steps = l->steps;
-	a->tokens = l->tokens;
-	a->loss = l->loss;
+	for (uint32_t i = 0; i < l->config.syncers; i++) {
+		struct dl_learn_action *a;
+
+		if (!l->syncer[i].connected)
+			continue;
+		a = act(l, DL_LA_STEP);
+		a->syncer = i;
+		a->clock = l->syncer[i].clock;
+		a->steps = l->steps;
+		a->tokens = l->tokens;
+		a->loss = l->loss;
+	}
 }
 
 static int any_due(const struct dl_learn *l)
 {
 	for (uint32_t p = 0; p < l->fragments; p++)
-		if (dl_due(l->config.schedule, p, l->clock)
+		if (dl_due(l->config.schedule, p, clock_of(l, p))
 			|| is_opened(l, &l->fragment[p])
-			|| is_overtaken(&l->fragment[p]) || must_deliver(l, p))
+			|| is_overtaken(l, &l->fragment[p])
+			|| must_deliver(l, p))
 			return 1;
 	return 0;
 }
@@ -333,7 +383,6 @@ static void work_at_boundary(struct dl_learn *l, int64_t now)
 	tell_step(l, now, any_due(l));
 	copy_what_is_due(l);
 	apply_what_came(l);
-	answer_ends(l);
 	if (!is_finished(l) && !must_hold(l)) {
 		l->at_boundary = 0;
 		act(l, DL_LA_GO);
@@ -352,32 +401,22 @@ static int has_everything(const struct dl_learn *l)
 static void load_when_complete(struct dl_learn *l)
 {
 	for (uint32_t p = 0; p < l->fragments; p++) {
-		struct fragment *f = &l->fragment[p];
-
-		if (!f->waiting)
-			continue;
-		f->version = f->waiting_version;
-		f->waiting = 0;
-		f->done = f->final;
-		tell_applied(l, p);
+		if (l->fragment[p].waiting)
+			adopt(l, p);
 	}
 	if (!has_everything(l))
 		return;
 	l->loaded = 1;
+	l->trainer_clock = dl_learn_clock(l);
 	act(l, DL_LA_LOAD);
 	l->at_boundary = 1;
 }
 
-/* Where the trainer is, the event may let it go on. */
-static void proceed(struct dl_learn *l, int64_t now)
+static void forget(struct fragment *f, size_t i)
 {
-	if (!l->loaded)
-		load_when_complete(l);
-	work_at_boundary(l, now);
-	if ((l->at_boundary || !l->loaded) && is_finished(l)) {
-		l->finished = 1;
-		act(l, DL_LA_FINISH);
-	}
+	f->sents--;
+	memmove(f->sent + i, f->sent + i + 1,
+		(f->sents - i) * sizeof *f->sent);
 }
 
 static void settle(struct dl_learn *l, uint32_t p, size_t i)
@@ -387,21 +426,41 @@ static void settle(struct dl_learn *l, uint32_t p, size_t i)
 
 	a->fragment = p;
 	a->seq = f->sent[i].seq;
-	f->sents--;
-	memmove(f->sent + i, f->sent + i + 1,
-		(f->sents - i) * sizeof *f->sent);
+	forget(f, i);
+}
+
+static void settle_all(struct dl_learn *l, uint32_t p)
+{
+	while (l->fragment[p].sents)
+		settle(l, p, 0);
+}
+
+static void finish(struct dl_learn *l)
+{
+	for (uint32_t p = 0; p < l->fragments; p++)
+		settle_all(l, p);
+	l->finished = 1;
+	act(l, DL_LA_FINISH);
+}
+
+/* Where the trainer is, the event may let it go on. */
+static void proceed(struct dl_learn *l, int64_t now)
+{
+	if (!l->loaded)
+		load_when_complete(l);
+	work_at_boundary(l, now);
+	if (l->loaded && !l->at_boundary)
+		return;
+	answer_ends(l);
+	if (is_finished(l))
+		finish(l);
 }
 
 static void on_welcome(struct dl_learn *l, const struct dl_learn_event *ev)
 {
 	struct syncer *s = &l->syncer[ev->syncer];
 
-	*s = (struct syncer){.connected = 1};
-	if (ev->clock != l->clock) {
-		l->clock = ev->clock;
-		if (l->loaded)
-			act(l, DL_LA_CLOCK);
-	}
+	*s = (struct syncer){.connected = 1, .clock = ev->clock};
 	for (uint32_t p = 0; p < l->fragments; p++) {
 		struct fragment *f = &l->fragment[p];
 
@@ -410,8 +469,8 @@ static void on_welcome(struct dl_learn *l, const struct dl_learn_event *ev)
 		/* Opens of before are void, and after a clock that was set
 		 * back the next must not look old. */
 		f->opened = 0;
-		if (f->pushed_step > l->clock)
-			f->pushed_step = l->clock;
+		if (f->pushed_step > s->clock)
+			f->pushed_step = s->clock;
 		if (f->version.epoch
 			&& !dl_version_cmp(f->version, ev->origins[p]))
 			f->version = ev->versions[p];
@@ -420,6 +479,7 @@ static void on_welcome(struct dl_learn *l, const struct dl_learn_event *ev)
 
 			if (f->sent[i].seq <= ev->seqs[p])
 				continue;
+			f->sent[i].taken = f->sent[i].waiting = 0;
 			a = act(l, DL_LA_RESEND);
 			a->syncer = ev->syncer;
 			a->fragment = p;
@@ -432,9 +492,8 @@ static void on_global(struct dl_learn *l, const struct dl_learn_event *ev)
 {
 	struct fragment *f = &l->fragment[ev->fragment];
 
-	for (size_t i = f->sents; i-- > 0;)
-		if (f->sent[i].step <= ev->step || ev->final)
-			settle(l, ev->fragment, i);
+	if (ev->final)
+		settle_all(l, ev->fragment);
 	if (dl_version_cmp(ev->version, f->version) < 0
 		|| (f->waiting && dl_version_cmp(ev->version,
 			f->waiting_version) < 0))
@@ -451,25 +510,56 @@ static void on_global(struct dl_learn *l, const struct dl_learn_event *ev)
 static void on_taken(struct dl_learn *l, const struct dl_learn_event *ev)
 {
 	struct fragment *f = &l->fragment[ev->fragment];
-	struct syncer *s = &l->syncer[syncer_of(l, ev->fragment)];
 	int kept = ev->taken == DL_TAKEN_ROUND || ev->taken == DL_TAKEN_WAITING
-		|| ev->taken == DL_TAKEN_NOW || ev->taken == DL_TAKEN_AGAIN;
+		|| ev->taken == DL_TAKEN_NOW;
 
-	/* One that a merge still waits for is kept in case the syncer dies;
-	 * at an end there is no later, and what is taken is delivered. */
-	if (kept && !s->ending && !l->draining)
+	if (ev->taken == DL_TAKEN_SETTLED) {
+		while (f->sents && f->sent[0].seq <= ev->seq)
+			settle(l, ev->fragment, 0);
 		return;
-	for (size_t i = 0; i < f->sents; i++)
-		if (f->sent[i].seq == ev->seq) {
+	}
+	for (size_t i = 0; i < f->sents; i++) {
+		if (f->sent[i].seq != ev->seq)
+			continue;
+		f->sent[i].taken = 1;
+		f->sent[i].waiting = ev->taken == DL_TAKEN_WAITING;
+		if (!kept)
 			settle(l, ev->fragment, i);
-			return;
-		}
+		return;
+	}
+}
+
+static void on_failed(struct dl_learn *l, const struct dl_learn_event *ev)
+{
+	struct fragment *f = &l->fragment[ev->fragment];
+
+	for (size_t i = 0; i < f->sents; i++) {
+		if (f->sent[i].seq != ev->seq)
+			continue;
+		l->pushed -= f->sent[i].steps;
+		l->lost += f->sent[i].steps;
+		forget(f, i);
+		return;
+	}
+}
+
+/* Nothing more will come from that syncer, nor be taken there. */
+static void on_bye(struct dl_learn *l, const struct dl_learn_event *ev)
+{
+	for (uint32_t p = 0; p < l->fragments; p++) {
+		if (syncer_of(l, p) != ev->syncer)
+			continue;
+		settle_all(l, p);
+		l->fragment[p].done = 1;
+	}
 }
 
 static void on_step(struct dl_learn *l, const struct dl_learn_event *ev)
 {
 	l->steps++;
-	l->clock++;
+	l->trainer_clock++;
+	for (uint32_t i = 0; i < l->config.syncers; i++)
+		l->syncer[i].clock++;
 	l->tokens += ev->tokens;
 	l->loss = ev->loss;
 	for (uint32_t p = 0; p < l->fragments; p++) {
@@ -499,7 +589,8 @@ void dl_learn_event(struct dl_learn *l, const struct dl_learn_event *ev)
 		on_welcome(l, ev);
 		break;
 	case DL_LE_LOST:
-		l->syncer[ev->syncer] = (struct syncer){0};
+		l->syncer[ev->syncer] = (struct syncer){
+			.clock = l->syncer[ev->syncer].clock};
 		break;
 	case DL_LE_OPEN:
 		if (l->fragment[ev->fragment].opened < ev->step)
@@ -513,6 +604,12 @@ void dl_learn_event(struct dl_learn *l, const struct dl_learn_event *ev)
 		break;
 	case DL_LE_END:
 		l->syncer[ev->syncer].ending = 1;
+		break;
+	case DL_LE_BYE:
+		on_bye(l, ev);
+		break;
+	case DL_LE_FAILED:
+		on_failed(l, ev);
 		break;
 	case DL_LE_STEP:
 		on_step(l, ev);
@@ -535,11 +632,6 @@ int dl_learn_next(struct dl_learn *l, struct dl_learn_action *a)
 	return 1;
 }
 
-uint64_t dl_learn_clock(const struct dl_learn *l)
-{
-	return l->clock;
-}
-
 struct dl_version dl_learn_version(const struct dl_learn *l, uint32_t p)
 {
 	return l->fragment[p].version;
@@ -548,7 +640,7 @@ struct dl_version dl_learn_version(const struct dl_learn *l, uint32_t p)
 void dl_learn_info(const struct dl_learn *l, struct dl_learn_info *out)
 {
 	*out = (struct dl_learn_info){
-		.clock = l->clock,
+		.clock = dl_learn_clock(l),
 		.steps = l->steps,
 		.tokens = l->tokens,
 		.pushed = l->pushed,

@@ -7,7 +7,11 @@
  *
  * At a step boundary the actions come in DESIGN's order: copy what is due, was
  * opened, or is about to be overwritten; apply what came; go on. A learner
- * never waits, except with --wait and at the end of a run.
+ * never waits, except with --wait and at the end of a run. What concerns the
+ * trainer (LOAD, CLOCK, COPY, APPLY, GO) comes only while it stands there.
+ *
+ * Each syncer knows only its own opens, so it is told a clock that only they
+ * move; the trainer's clock is the highest of these.
  */
 #ifndef DL_LEARN_LEARN_H
 #define DL_LEARN_LEARN_H
@@ -39,7 +43,11 @@ enum dl_learn_event_kind {
 			* driver keeps the newest until DL_LA_APPLY */
 	DL_LE_TAKEN,   /* fragment, seq, taken */
 	DL_LE_END,     /* syncer, step: the run ends */
+	DL_LE_BYE,     /* syncer: its part of the run is over, come what may;
+			* not for `bye restarting`, which is LOST */
 	DL_LE_STEP,    /* tokens, loss: the trainer is at a step boundary */
+	DL_LE_FAILED,  /* fragment, seq: that copy could not be made (before
+			* RESET) or its push was lost: its steps are lost */
 	DL_LE_RESET,   /* the trainer died: unsent steps are lost, LOAD follows
 			* with the anchors */
 	DL_LE_DRAIN,   /* deliver everything, then finish */
@@ -64,11 +72,11 @@ enum dl_learn_action_kind {
 			* model and `clock` clock fresh; GO follows */
 	DL_LA_COPY,    /* fragment, seq, step, base, steps, tokens: take the
 			* trainer's values now; send the push when it goes on;
-			* keep it until DL_LA_RELEASE */
+			* keep it until DL_LA_RELEASE (or DL_LE_FAILED) */
 	DL_LA_APPLY,   /* fragment, version, apply, alpha, final */
 	DL_LA_CLOCK,   /* clock: the trainer's clock jumps */
 	DL_LA_GO,      /* the trainer goes on */
-	DL_LA_STEP,    /* clock, steps, tokens, loss: tell every syncer */
+	DL_LA_STEP,    /* syncer, clock, steps, tokens, loss: tell it */
 	DL_LA_APPLIED, /* fragment, version: tell its syncer */
 	DL_LA_RESEND,  /* fragment, seq: send that push again */
 	DL_LA_RELEASE, /* fragment, seq: that push is settled */
@@ -93,8 +101,9 @@ void dl_learn_free(struct dl_learn *l);
 void dl_learn_event(struct dl_learn *l, const struct dl_learn_event *ev);
 int dl_learn_next(struct dl_learn *l, struct dl_learn_action *a);
 
-/* For hello: what it has. */
+/* The trainer's clock, and for hello what it has. */
 uint64_t dl_learn_clock(const struct dl_learn *l);
+uint64_t dl_learn_clock_at(const struct dl_learn *l, uint32_t syncer);
 struct dl_version dl_learn_version(const struct dl_learn *l, uint32_t p);
 
 struct dl_learn_info {

@@ -27,11 +27,11 @@ struct learner {
 	uint32_t finals;     /* final versions applied */
 	uint64_t clock, steps, tokens;
 	uint64_t ceiling;    /* what clock can be at most */
-	double credit;       /* steps it may report without more time */
+	double credit;       /* steps it might report at credit_at */
+	int64_t credit_at;
 	int64_t joined_at, step_at;
 	double step_ns;      /* smoothed; 0 unknown */
-	double speed;        /* smoothed steps a nanosecond */
-	double rate;         /* smoothed tokens a nanosecond */
+	double step_tokens;  /* smoothed tokens a step */
 	double loss;
 	uint64_t *got;          /* P: its steps when it last received p */
 	uint64_t *pushed_steps; /* P: sum of what its pushes of p claimed */
@@ -55,7 +55,8 @@ struct pushes {
 struct fragment {
 	struct dl_version version, origin;
 	uint64_t step;       /* of the last round that closed */
-	uint64_t settled;    /* of the last one whose merge is committed */
+	uint64_t settled;    /* of the last one whose merge is committed: the
+			      * version's */
 	uint64_t considered; /* the last due step a round was thought of */
 	/* the open round */
 	int open;
@@ -120,6 +121,7 @@ void on_join(struct dl_sync *s, const struct dl_sync_event *ev);
 void on_leave(struct dl_sync *s, const struct dl_sync_event *ev);
 void on_step(struct dl_sync *s, const struct dl_sync_event *ev);
 void send_global(struct dl_sync *s, const struct learner *l, uint32_t p);
+int is_current(const struct learner *l, uint64_t instance);
 
 /* judge.c */
 enum dl_refusal judge_step(struct dl_sync *s, const struct learner *l,
@@ -133,6 +135,7 @@ void consider_rounds(struct dl_sync *s);
 void check_round(struct dl_sync *s, uint32_t p);
 void check_rounds(struct dl_sync *s);
 void close_round(struct dl_sync *s, uint32_t p);
+void tell_settled(struct dl_sync *s, const struct learner *l, uint32_t p);
 void on_push(struct dl_sync *s, const struct dl_sync_event *ev);
 void on_merged(struct dl_sync *s, const struct dl_sync_event *ev);
 int64_t round_wake(const struct dl_sync *s, uint32_t p);

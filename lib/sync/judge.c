@@ -25,15 +25,15 @@ static double median(double *v, size_t n)
 
 enum { SPEEDS_NEEDED = 3 }; /* with fewer learners nobody can tell who lies */
 
-/* Steps a nanosecond of the median live learner; 0 unknown. */
-static double median_speed(const struct dl_sync *s)
+/* Nanoseconds a step of the median live learner; 0 unknown. */
+static double median_step_ns(const struct dl_sync *s)
 {
 	double *v = dl_alloc_array(s->learners, sizeof *v), m = 0;
 	size_t n = 0;
 
 	for (size_t i = 0; i < s->learners; i++)
-		if (is_live(s, s->learner[i]) && s->learner[i]->speed > 0)
-			v[n++] = s->learner[i]->speed;
+		if (is_live(s, s->learner[i]) && s->learner[i]->step_ns > 0)
+			v[n++] = s->learner[i]->step_ns;
 	if (n >= SPEEDS_NEEDED)
 		m = median(v, n);
 	free(v);
@@ -49,7 +49,7 @@ static double median_speed(const struct dl_sync *s)
 enum dl_refusal judge_step(struct dl_sync *s, const struct learner *l,
 	const struct dl_sync_event *ev, double *credit)
 {
-	double most = 4 * (double)s->config.schedule.h, speed;
+	double most = 4 * (double)s->config.schedule.h, step_ns;
 	uint64_t steps;
 
 	if (ev->steps < l->steps || ev->tokens < l->tokens)
@@ -57,12 +57,13 @@ enum dl_refusal judge_step(struct dl_sync *s, const struct learner *l,
 	steps = ev->steps - l->steps;
 	if (ev->clock > l->ceiling + steps)
 		return DL_REFUSED_CLOCK;
-	speed = median_speed(s);
-	if (!speed || *credit > most)
+	step_ns = median_step_ns(s);
+	if (step_ns <= 0 || *credit > most)
 		*credit = most;
-	if (!speed)
+	if (step_ns <= 0)
 		return DL_REFUSED_NOT;
-	*credit += (double)(s->now - l->step_at) * s->config.max_rate * speed;
+	*credit += (double)(s->now - l->credit_at) * s->config.max_rate
+		/ step_ns;
 	if ((double)steps > *credit)
 		return DL_REFUSED_RATE;
 	*credit -= (double)steps;
@@ -71,11 +72,11 @@ enum dl_refusal judge_step(struct dl_sync *s, const struct learner *l,
 
 static int issued(const struct fragment *f, struct dl_version base)
 {
-	if (!base.epoch)
+	/* Numbers go on across epochs, so none is above the current one. */
+	if (!base.epoch || base.number > f->version.number)
 		return 0;
 	if (base.epoch == f->version.epoch)
-		return base.number >= f->origin.number
-			&& base.number <= f->version.number;
+		return base.number >= f->origin.number;
 	return dl_version_cmp(base, f->origin) <= 0;
 }
 

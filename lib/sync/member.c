@@ -132,7 +132,7 @@ void send_global(struct dl_sync *s, const struct learner *l, uint32_t p)
 
 	a->fragment = p;
 	a->version = s->fragment[p].version;
-	a->step = s->fragment[p].step;
+	a->step = s->fragment[p].settled;
 	a->final = s->phase == SENDING;
 }
 
@@ -154,10 +154,11 @@ static int accept_step(struct dl_sync *s, struct learner *l,
 	dt = (double)(s->now - l->step_at);
 	if (steps && dt > 0) {
 		l->step_ns = smooth(l->step_ns, dt / (double)steps);
-		l->speed = smooth(l->speed, (double)steps / dt);
-		l->rate = smooth(l->rate, (double)tokens / dt);
+		l->step_tokens = smooth(l->step_tokens,
+			(double)tokens / (double)steps);
 	}
 	l->credit = credit;
+	l->credit_at = s->now;
 	l->ceiling += steps;
 	l->steps = ev->steps;
 	l->tokens = ev->tokens;
@@ -182,7 +183,8 @@ static void begin_instance(struct dl_sync *s, struct learner *l,
 	l->steps = ev->steps;
 	l->tokens = ev->tokens;
 	l->credit = (double)s->config.schedule.h;
-	l->step_ns = l->speed = l->rate = 0;
+	l->credit_at = s->now;
+	l->step_ns = l->step_tokens = 0;
 	l->active = 0;
 	l->loss = NAN;
 	for (uint32_t p = 0; p < s->fragments; p++) {
@@ -198,6 +200,12 @@ static int same_version(struct dl_version a, struct dl_version b)
 	return dl_version_cmp(a, b) == 0;
 }
 
+int is_current(const struct learner *l, uint64_t instance)
+{
+	return l->instances
+		&& l->instance[l->instances - 1].id == instance;
+}
+
 /* Sends what it lacks, and the rounds that still wait for it. */
 static void bring_up(struct dl_sync *s, struct learner *l,
 	const struct dl_version *has)
@@ -206,9 +214,11 @@ static void bring_up(struct dl_sync *s, struct learner *l,
 		const struct fragment *f = &s->fragment[p];
 		struct dl_sync_action *a;
 
+		tell_settled(s, l, p);
 		if (s->phase == SENDING
 			|| (!same_version(has[p], f->version)
-				&& !same_version(has[p], f->origin)))
+				&& !same_version(has[p],
+					dl_sync_origin(s, p))))
 			send_global(s, l, p);
 		if (s->phase != RUNNING || !f->open
 			|| (l->flag[p] & (MEMBER | REPORTED)) != MEMBER)
@@ -222,9 +232,7 @@ static void bring_up(struct dl_sync *s, struct learner *l,
 void on_join(struct dl_sync *s, const struct dl_sync_event *ev)
 {
 	struct learner *l = make_learner(s, ev->learner);
-	int same = l->instances
-		&& l->instance[l->instances - 1].id == ev->instance
-		&& l->joined_at;
+	int same = is_current(l, ev->instance) && l->joined_at;
 	struct dl_sync_action *a;
 
 	if (same)
@@ -243,18 +251,17 @@ void on_join(struct dl_sync *s, const struct dl_sync_event *ev)
 	a = act_to(s, DL_ACT_WELCOME, l);
 	a->step = l->clock;
 	bring_up(s, l, ev->versions);
-	if (s->phase != RUNNING) {
-		a = act_to(s, DL_ACT_END, l);
-		a->step = s->clock;
-	}
+	if (s->phase == DONE)
+		act_to(s, DL_ACT_BYE, l);
+	else if (s->phase != RUNNING)
+		act_to(s, DL_ACT_END, l)->step = s->clock;
 }
 
 void on_leave(struct dl_sync *s, const struct dl_sync_event *ev)
 {
 	struct learner *l = find_learner(s, ev->learner);
 
-	if (l && l->instances
-		&& l->instance[l->instances - 1].id == ev->instance)
+	if (l && is_current(l, ev->instance))
 		l->connected = 0;
 }
 

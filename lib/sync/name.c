@@ -19,7 +19,7 @@ int dl_name_ok(const char *s, size_t n)
 const char *dl_taken_name(enum dl_taken t)
 {
 	static const char *const names[DL_TAKENS] = {"round", "waiting", "now",
-		"late", "again", "refused"};
+		"late", "again", "refused", "settled"};
 
 	return names[t];
 }

@@ -19,9 +19,11 @@ static int enough_steps(const struct dl_sync *s, uint32_t p)
 
 		if (!is_live(s, l))
 			continue;
-		all += l->rate;
+		if (l->step_ns <= 0)
+			continue;
+		all += l->step_tokens / l->step_ns;
 		if (l->steps - l->got[p] >= s->config.min_h)
-			ready += l->rate;
+			ready += l->step_tokens / l->step_ns;
 	}
 	return 2 * ready >= all;
 }
@@ -46,7 +48,7 @@ static void report(struct fragment *f, uint32_t p, const struct push *push)
 	/* A push counts for a round when it was made for it, by whoever runs
 	 * under that name now. */
 	if (!push->late && push->step >= f->round_step && l->connected
-		&& l->instance[l->instances - 1].id == push->instance)
+		&& is_current(l, push->instance))
 		l->flag[p] |= REPORTED;
 }
 
@@ -295,11 +297,66 @@ static void merge_alone(struct dl_sync *s, uint32_t p)
 	begin_merge(s, p);
 }
 
+static const struct push *find_in(const struct pushes *list,
+	const struct learner *l, uint64_t instance, uint64_t seq)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (list->item[i].from == l
+			&& list->item[i].instance == instance
+			&& list->item[i].seq >= seq)
+			return &list->item[i];
+	return NULL;
+}
+
+/* The first of l's pushes of p from seq on that is not settled, in whichever
+ * list it is; NULL when there is none. */
+static const struct push *find_pending(const struct fragment *f,
+	const struct learner *l, uint64_t instance, uint64_t seq,
+	enum dl_taken *taken)
+{
+	const struct {
+		const struct pushes *list;
+		enum dl_taken taken;
+	} where[] = {{&f->merge, DL_TAKEN_ROUND}, {&f->round, DL_TAKEN_ROUND},
+		{&f->alone, DL_TAKEN_NOW}, {&f->waiting, DL_TAKEN_WAITING}};
+	const struct push *first = NULL;
+
+	for (size_t i = 0; i < sizeof where / sizeof *where; i++) {
+		const struct push *push =
+			find_in(where[i].list, l, instance, seq);
+
+		if (!push || (first && first->seq < push->seq))
+			continue;
+		first = push;
+		*taken = where[i].taken;
+	}
+	return first;
+}
+
+/* Tells l which of its pushes of p it need not keep. */
+void tell_settled(struct dl_sync *s, const struct learner *l, uint32_t p)
+{
+	const struct instance *in = &l->instance[l->instances - 1];
+	enum dl_taken taken;
+	const struct push *first =
+		find_pending(&s->fragment[p], l, in->id, 0, &taken);
+	uint64_t seq = first ? first->seq - 1 : in->taken[p];
+	struct dl_sync_action *a;
+
+	if (!seq)
+		return;
+	a = act_to(s, DL_ACT_TAKEN, l);
+	a->fragment = p;
+	a->seq = seq;
+	a->taken = DL_TAKEN_SETTLED;
+}
+
 static void settle_merged(struct dl_sync *s, uint32_t p)
 {
 	struct fragment *f = &s->fragment[p];
+	size_t n = f->merge.n;
 
-	for (size_t i = 0; i < f->merge.n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		const struct push *push = &f->merge.item[i];
 		struct learner *l = push->from;
 		struct instance *in = find_instance(l, push->instance);
@@ -315,6 +372,15 @@ static void settle_merged(struct dl_sync *s, uint32_t p)
 		act(s, DL_ACT_RELEASE)->push = push->id;
 	}
 	f->merge.n = 0;
+	for (size_t i = 0; i < n; i++) {
+		const struct push *push = &f->merge.item[i];
+		int last = i + 1 == n || push[1].from != push->from
+			|| push[1].instance != push->instance;
+
+		if (last && push->from->connected
+			&& is_current(push->from, push->instance))
+			tell_settled(s, push->from, p);
+	}
 }
 
 void on_merged(struct dl_sync *s, const struct dl_sync_event *ev)
@@ -351,9 +417,6 @@ static void answer(struct dl_sync *s, const struct learner *l,
 	a->taken = taken;
 	a->refusal = refusal;
 	a->scale = scale;
-	if (taken == DL_TAKEN_LATE || taken == DL_TAKEN_AGAIN
-		|| taken == DL_TAKEN_REFUSED)
-		act(s, DL_ACT_RELEASE)->push = ev->push;
 }
 
 /* Where an accepted push goes. */
@@ -409,6 +472,24 @@ static void take(struct dl_sync *s, struct learner *l,
 		}
 	}
 	answer(s, l, ev, taken, DL_REFUSED_NOT, scale);
+	if (taken == DL_TAKEN_LATE)
+		act(s, DL_ACT_RELEASE)->push = ev->push;
+}
+
+/* A push that was taken before: says where it is. */
+static void on_known_push(struct dl_sync *s, struct learner *l,
+	const struct dl_sync_event *ev)
+{
+	enum dl_taken taken = DL_TAKEN_AGAIN;
+	const struct push *push = find_pending(&s->fragment[ev->fragment], l,
+		ev->instance, ev->seq, &taken);
+
+	l->count.again++;
+	if (push && push->seq == ev->seq)
+		answer(s, l, ev, taken, DL_REFUSED_NOT, push->scale);
+	else
+		answer(s, l, ev, DL_TAKEN_AGAIN, DL_REFUSED_NOT, 1);
+	act(s, DL_ACT_RELEASE)->push = ev->push;
 }
 
 void on_push(struct dl_sync *s, const struct dl_sync_event *ev)
@@ -418,21 +499,24 @@ void on_push(struct dl_sync *s, const struct dl_sync_event *ev)
 	enum dl_refusal r;
 	double scale;
 
-	if (!in || !l->connected || ev->fragment >= s->fragments) {
+	/* From a connection that is gone, or by nobody we know. */
+	if (!in || !l->connected || !is_current(l, ev->instance)
+		|| ev->fragment >= s->fragments) {
 		act(s, DL_ACT_RELEASE)->push = ev->push;
 		return;
 	}
 	l->count.pushes++;
 	if (ev->seq <= in->taken[ev->fragment]) {
-		l->count.again++;
-		answer(s, l, ev, DL_TAKEN_AGAIN, DL_REFUSED_NOT, 1);
+		on_known_push(s, l, ev);
 		return;
 	}
 	in->taken[ev->fragment] = ev->seq;
 	r = judge_push(s, l, ev, &scale);
 	if (r) {
 		l->count.refused[r]++;
+		l->count.refused_steps += ev->steps;
 		answer(s, l, ev, DL_TAKEN_REFUSED, r, 1);
+		act(s, DL_ACT_RELEASE)->push = ev->push;
 		return;
 	}
 	take(s, l, ev, scale);

@@ -201,7 +201,9 @@ struct dl_version dl_sync_version(const struct dl_sync *s, uint32_t p)
 
 struct dl_version dl_sync_origin(const struct dl_sync *s, uint32_t p)
 {
-	return s->fragment[p].origin;
+	const struct fragment *f = &s->fragment[p];
+
+	return f->version.number == f->origin.number ? f->origin : f->version;
 }
 
 uint64_t dl_sync_taken(const struct dl_sync *s, const char *learner,

@@ -93,14 +93,16 @@ struct dl_sync_event {
 	uint64_t push;           /* PUSH: the driver's handle of the bytes */
 };
 
-/* What `taken` says of a push. */
+/* What `taken` says of a push. A learner keeps one that is in a round, waiting
+ * or now, in case the syncer dies, until it is settled. */
 enum dl_taken {
 	DL_TAKEN_ROUND,   /* in the open round */
 	DL_TAKEN_WAITING, /* for the fragment's next round */
 	DL_TAKEN_NOW,     /* late, merged by itself */
 	DL_TAKEN_LATE,    /* dropped: its round was merged before */
-	DL_TAKEN_AGAIN,   /* known already, not counted twice */
+	DL_TAKEN_AGAIN,   /* settled before, not counted twice */
 	DL_TAKEN_REFUSED, /* see enum dl_refusal */
+	DL_TAKEN_SETTLED, /* it and all before it: nothing is kept for later */
 	DL_TAKENS
 };
 
@@ -123,7 +125,8 @@ enum dl_sync_action_kind {
 	DL_ACT_WELCOME, /* learner, step: its clock from now on; the rest of
 			 * `welcome` is dl_sync_version, _origin, _taken */
 	DL_ACT_OPEN,    /* learner, fragment, step */
-	DL_ACT_TAKEN,   /* learner, fragment, seq, taken, refusal, scale */
+	DL_ACT_TAKEN,   /* learner, fragment, seq, taken, refusal, scale; SETTLED
+			 * follows once a merge is committed, and at a JOIN */
 	DL_ACT_RELEASE, /* push: its bytes are not needed any more */
 	DL_ACT_MERGE,   /* fragment, step, version, part: merge, commit, then
 			 * DL_EV_MERGED; RELEASE follows for its pushes */
@@ -175,8 +178,9 @@ int64_t dl_sync_wake(const struct dl_sync *s);
 uint64_t dl_sync_clock(const struct dl_sync *s); /* highest clock seen */
 uint64_t dl_sync_epoch(const struct dl_sync *s);
 struct dl_version dl_sync_version(const struct dl_sync *s, uint32_t p);
-/* What p's version was called before this epoch began (same values); a
- * learner that has it need not be sent anything. */
+/* What p's version was called before this epoch began, when it still has the
+ * same values: a learner that has it need not be sent anything. Otherwise the
+ * version itself. */
 struct dl_version dl_sync_origin(const struct dl_sync *s, uint32_t p);
 /* The last push of that instance taken for p; 0 for none. */
 uint64_t dl_sync_taken(const struct dl_sync *s, const char *learner,
@@ -222,6 +226,7 @@ struct dl_sync_learner_info {
 	uint64_t merged_pushes, merged_steps, merged_tokens;
 	uint64_t late_pushes, late_steps, late_tokens; /* wasted */
 	uint64_t refused[DL_REFUSALS]; /* pushes and clocks */
+	uint64_t refused_steps;        /* of those pushes: wasted too */
 	uint64_t again, scaled;
 	uint64_t rounds, reported;     /* member of; pushed in time */
 };
