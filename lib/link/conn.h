@@ -37,7 +37,7 @@ struct dl_conn_handlers {
 	 * or the end of the connection. */
 	int (*begin)(void *ctx, struct dl_conn *c, const struct dl_message *m,
 		const struct dl_header *h, void **dest, struct dl_err *e);
-	/* All its bytes are in dest. */
+	/* All its bytes are in dest, or were skipped. */
 	int (*whole)(void *ctx, struct dl_conn *c, const struct dl_message *m,
 		const struct dl_header *h, void *dest, struct dl_err *e);
 };
@@ -85,7 +85,6 @@ struct dl_conn {
 	int64_t heard, sent; /* when the last byte came, went */
 	/* private */
 	struct dl_err why;
-	int over;	  /* why is set */
 	int64_t finish;	  /* deadline of dl_conn_finish; 0: not asked for */
 	int shut;	  /* nothing more is sent */
 	struct dl_buf in; /* received, not yet parsed */
@@ -115,7 +114,7 @@ int64_t dl_conn_deadline(const struct dl_conn *c);
 int dl_conn_work(
 	struct dl_conn *c, short revents, int64_t now, struct dl_err *e);
 
-/* Queues a message of a kind without data. */
+/* Queues a message of a kind without data; nothing on one that is over. */
 void dl_conn_send(struct dl_conn *c, const struct dl_message *m);
 /*
  * Queues a record of data: its header (dl_message_pack_data; emptied, c takes
@@ -135,9 +134,9 @@ int dl_conn_cancel(struct dl_conn *c, uint64_t key);
 uint64_t dl_conn_waiting(const struct dl_conn *c);
 
 /*
- * The last words have been queued: what waits is written, what still comes is
- * passed over, and the connection is over (69 "finished") when the peer has
- * closed too or at the deadline.
+ * The last words have been queued: what waits is written, nothing more is
+ * queued, what still comes is passed over, and the connection is over (69
+ * "finished") when the peer has closed too or at the deadline.
  */
 void dl_conn_finish(struct dl_conn *c, int64_t deadline);
 

@@ -1,0 +1,332 @@
+#include "link/address.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/num.h"
+
+enum {
+	BACKLOG = 64,
+	/* What may wait in the kernel, unsent: a heartbeat waits behind no
+	 * more than this, and it is enough to keep a fast link busy. */
+	NOTSENT_LOWAT = 128 * 1024,
+};
+
+static int parse_tcp(struct dl_address *a, const char *s)
+{
+	const char *colon = strrchr(s, ':');
+	uint64_t port;
+	size_t n;
+
+	if (!colon || dl_parse_u64(colon + 1, 0, 65535, &port))
+		return -1;
+	n = (size_t)(colon - s);
+	if (n >= 2 && s[0] == '[' && s[n - 1] == ']') {
+		s++;
+		n -= 2;
+	} else if (memchr(s, ':', n)) {
+		return -1;
+	}
+	if (n == 0 || n >= sizeof(a->host))
+		return -1;
+	a->kind = DL_LINK_TCP;
+	memcpy(a->host, s, n);
+	snprintf(a->port, sizeof(a->port), "%u", (unsigned)port);
+	return 0;
+}
+
+int dl_address_parse(struct dl_address *a, const char *s, struct dl_err *e)
+{
+	char shown[128];
+
+	*a = (struct dl_address){.kind = DL_LINK_UNIX};
+	dl_scrub(shown, sizeof(shown), s, strlen(s));
+	if (strncmp(s, "exec:", 5) == 0 || strncmp(s, "dir:", 4) == 0)
+		return dl_fail(e, DL_USAGE,
+			"\"%s\": links of this kind are not available in this "
+			"version",
+			shown);
+	if (strncmp(s, "unix:", 5) == 0) {
+		s += 5;
+		if (!*s || strlen(s) >= sizeof(a->path))
+			return dl_fail(e, DL_USAGE,
+				"\"%s\": the path must have 1 to %zu bytes",
+				shown, sizeof(a->path) - 1);
+		memcpy(a->path, s, strlen(s) + 1);
+		return 0;
+	}
+	if (strncmp(s, "tcp:", 4) != 0)
+		return dl_fail(e, DL_USAGE,
+			"\"%s\" is no link: tcp:HOST:PORT or unix:PATH", shown);
+	if (parse_tcp(a, s + 4))
+		return dl_fail(
+			e, DL_USAGE, "\"%s\" is not tcp:HOST:PORT", shown);
+	return 0;
+}
+
+char *dl_address_print(char out[DL_ADDRESS_MAX], const struct dl_address *a)
+{
+	if (a->kind == DL_LINK_UNIX)
+		snprintf(out, DL_ADDRESS_MAX, "unix:%s", a->path);
+	else if (strchr(a->host, ':'))
+		snprintf(out, DL_ADDRESS_MAX, "tcp:[%s]:%s", a->host, a->port);
+	else
+		snprintf(out, DL_ADDRESS_MAX, "tcp:%s:%s", a->host, a->port);
+	return out;
+}
+
+/* "place: fact" with the address as place. */
+static int at(const struct dl_address *a, struct dl_err *e)
+{
+	char text[DL_ADDRESS_MAX];
+
+	return dl_at(e, "%s", dl_address_print(text, a));
+}
+
+static int new_socket(int family, int *fd, struct dl_err *e)
+{
+	*fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	return *fd < 0 ? dl_fail_sys(e, DL_OSERR, "socket") : 0;
+}
+
+static void set_tcp(int fd)
+{
+	int on = 1, lowat = NOTSENT_LOWAT;
+
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &lowat, sizeof(lowat));
+}
+
+static int is_loopback(const struct sockaddr *sa)
+{
+	if (sa->sa_family == AF_INET) {
+		const struct sockaddr_in *in = (const void *)sa;
+
+		return ntohl(in->sin_addr.s_addr) >> 24 == 127;
+	}
+	return IN6_IS_ADDR_LOOPBACK(
+		&((const struct sockaddr_in6 *)(const void *)sa)->sin6_addr);
+}
+
+/* The first address of a's host, in the system's order, if it is allowed. */
+static int resolve(const struct dl_address *a, enum dl_insecure allowed,
+	struct addrinfo **out, struct dl_err *e)
+{
+	struct addrinfo hints = {
+		.ai_family = AF_UNSPEC,
+		.ai_socktype = SOCK_STREAM,
+		.ai_flags = AI_NUMERICSERV,
+	};
+	int error;
+
+	if (allowed == DL_INSECURE_NO)
+		return dl_fail(e, DL_USAGE,
+			"plain tcp needs --insecure, or use unix:PATH");
+	error = getaddrinfo(a->host, a->port, &hints, out);
+	if (error)
+		return dl_fail(e, DL_UNAVAILABLE, "%s", gai_strerror(error));
+	if (allowed == DL_INSECURE_ANYWHERE || is_loopback((*out)->ai_addr))
+		return 0;
+	freeaddrinfo(*out);
+	return dl_fail(e, DL_USAGE,
+		"not this machine: plain tcp across a network needs "
+		"--insecure twice");
+}
+
+static struct sockaddr_un unix_name(const struct dl_address *a)
+{
+	struct sockaddr_un sun = {.sun_family = AF_UNIX};
+
+	memcpy(sun.sun_path, a->path, strlen(a->path) + 1);
+	return sun;
+}
+
+static int connect_to(
+	const struct sockaddr *sa, socklen_t n, int *fd, struct dl_err *e)
+{
+	if (new_socket(sa->sa_family, fd, e))
+		return e->code;
+	if (connect(*fd, sa, n) == 0 || errno == EINPROGRESS)
+		return 0;
+	dl_fail_sys(e, DL_UNAVAILABLE, "connect");
+	close(*fd);
+	*fd = -1;
+	return DL_UNAVAILABLE;
+}
+
+static int connect_unix(const struct dl_address *a, int *fd, struct dl_err *e)
+{
+	struct sockaddr_un sun = unix_name(a);
+
+	return connect_to((struct sockaddr *)&sun, sizeof(sun), fd, e);
+}
+
+static int connect_tcp(const struct dl_address *a, enum dl_insecure allowed,
+	int *fd, struct dl_err *e)
+{
+	struct addrinfo *ai;
+	int code = resolve(a, allowed, &ai, e);
+
+	if (code)
+		return code;
+	code = connect_to(ai->ai_addr, ai->ai_addrlen, fd, e);
+	freeaddrinfo(ai);
+	if (!code)
+		set_tcp(*fd);
+	return code;
+}
+
+int dl_address_connect(const struct dl_address *a, enum dl_insecure allowed,
+	int *fd, struct dl_err *e)
+{
+	int code;
+
+	*fd = -1;
+	code = a->kind == DL_LINK_UNIX ? connect_unix(a, fd, e)
+				       : connect_tcp(a, allowed, fd, e);
+	return code ? at(a, e) : 0;
+}
+
+/* Removes a socket at which nobody listens any more. */
+static int clear_path(const struct dl_address *a, struct dl_err *e)
+{
+	struct sockaddr_un sun = unix_name(a);
+	struct stat st;
+	int fd, answer;
+
+	if (lstat(a->path, &st) < 0)
+		return errno == ENOENT ? 0
+				       : dl_fail_sys(e, DL_CANTCREAT, "stat");
+	if (!S_ISSOCK(st.st_mode))
+		return dl_fail(e, DL_CANTCREAT, "is there and no socket");
+	if (new_socket(AF_UNIX, &fd, e))
+		return e->code;
+	answer = connect(fd, (struct sockaddr *)&sun, sizeof(sun));
+	answer = answer == 0 ? 0 : errno;
+	close(fd);
+	if (answer != ECONNREFUSED)
+		return dl_fail(e, DL_CANTCREAT, "is in use");
+	if (unlink(a->path) < 0 && errno != ENOENT)
+		return dl_fail_sys(e, DL_CANTCREAT, "removing a stale socket");
+	return 0;
+}
+
+static int listen_unix(const struct dl_address *a, int *fd, struct dl_err *e)
+{
+	struct sockaddr_un sun = unix_name(a);
+	int code = clear_path(a, e);
+
+	if (!code)
+		code = new_socket(AF_UNIX, fd, e);
+	if (code)
+		return code;
+	/* Before bind, so that the path never has a wider mode. */
+	if (fchmod(*fd, 0600) < 0 ||
+		bind(*fd, (struct sockaddr *)&sun, sizeof(sun)) < 0 ||
+		chmod(a->path, 0600) < 0 || listen(*fd, BACKLOG) < 0)
+		return dl_fail_sys(e, DL_CANTCREAT, "listen");
+	return 0;
+}
+
+static int listen_tcp(struct dl_address *a, enum dl_insecure allowed, int *fd,
+	struct dl_err *e)
+{
+	struct sockaddr_storage name;
+	socklen_t n = sizeof(name);
+	struct addrinfo *ai;
+	int on = 1, code;
+
+	code = resolve(a, allowed, &ai, e);
+	if (code)
+		return code;
+	code = new_socket(ai->ai_family, fd, e);
+	if (!code) {
+		setsockopt(*fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+		if (bind(*fd, ai->ai_addr, ai->ai_addrlen) < 0 ||
+			listen(*fd, BACKLOG) < 0 ||
+			getsockname(*fd, (struct sockaddr *)&name, &n) < 0)
+			code = dl_fail_sys(e, DL_CANTCREAT, "listen");
+	}
+	freeaddrinfo(ai);
+	if (!code && getnameinfo((struct sockaddr *)&name, n, NULL, 0, a->port,
+			     sizeof(a->port), NI_NUMERICSERV))
+		code = dl_fail(e, DL_CANTCREAT, "has no port");
+	return code;
+}
+
+int dl_address_listen(struct dl_address *a, enum dl_insecure allowed, int *fd,
+	struct dl_err *e)
+{
+	int code;
+
+	*fd = -1;
+	code = a->kind == DL_LINK_UNIX ? listen_unix(a, fd, e)
+				       : listen_tcp(a, allowed, fd, e);
+	if (!code)
+		return 0;
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+	return at(a, e);
+}
+
+void dl_address_unlisten(const struct dl_address *a, int fd)
+{
+	if (a->kind == DL_LINK_UNIX)
+		unlink(a->path);
+	close(fd);
+}
+
+int dl_address_accept(int listener, int *fd, struct dl_err *e)
+{
+	*fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	if (*fd >= 0) {
+		set_tcp(*fd); /* refused, without harm, by a unix socket */
+		return 0;
+	}
+	switch (errno) {
+	case EMFILE:
+	case ENFILE:
+	case ENOBUFS:
+	case ENOMEM:
+		return dl_fail_sys(e, DL_OSERR, "accept");
+	default:
+		/* None waits, or the one that did is gone again. */
+		return 0;
+	}
+}
+
+char *dl_address_peer(char out[DL_PEER_MAX], int fd)
+{
+	struct sockaddr_storage name;
+	socklen_t n = sizeof(name), cred_n;
+	struct dl_address a = {.kind = DL_LINK_TCP};
+	struct ucred cred;
+
+	if (getpeername(fd, (struct sockaddr *)&name, &n) == 0) {
+		cred_n = sizeof(cred);
+		if (name.ss_family == AF_UNIX &&
+			getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred,
+				&cred_n) == 0) {
+			snprintf(out, DL_PEER_MAX, "unix:uid=%u,pid=%d",
+				(unsigned)cred.uid, (int)cred.pid);
+			return out;
+		}
+		if (name.ss_family != AF_UNIX &&
+			getnameinfo((struct sockaddr *)&name, n, a.host,
+				sizeof(a.host), a.port, sizeof(a.port),
+				NI_NUMERICHOST | NI_NUMERICSERV) == 0)
+			return dl_address_print(out, &a);
+	}
+	snprintf(out, DL_PEER_MAX, "unknown peer");
+	return out;
+}

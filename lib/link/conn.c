@@ -1,0 +1,132 @@
+#include "link/conn.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/num.h"
+#include "link/conn_io.h"
+
+void dl_conn_init(
+	struct dl_conn *c, int fd, const struct dl_conn_config *cf, int64_t now)
+{
+	*c = (struct dl_conn){
+		.fd = fd,
+		.config = *cf,
+		.heard = now,
+		.sent = now,
+	};
+	dl_reader_init(&c->reader[DL_CHANNEL_CONTROL], cf->control);
+	dl_reader_init(&c->reader[DL_CHANNEL_DATA], cf->data);
+}
+
+void dl_conn_release(struct dl_conn *c)
+{
+	int i;
+
+	if (c->fd >= 0)
+		close(c->fd);
+	c->fd = -1;
+	dl_conn_drop_output(c);
+	for (i = 0; i < DL_CHANNELS; i++)
+		dl_reader_release(&c->reader[i]);
+	dl_buf_free(&c->in);
+	dl_buf_free(&c->control_in);
+}
+
+short dl_conn_events(const struct dl_conn *c)
+{
+	return !c->shut && dl_conn_has_output(c) ? POLLIN | POLLOUT : POLLIN;
+}
+
+int64_t dl_conn_deadline(const struct dl_conn *c)
+{
+	const struct dl_conn_config *cf = &c->config;
+	int64_t at = INT64_MAX;
+
+	if (c->why.code)
+		return 0;
+	if (c->finish)
+		return c->finish;
+	if (cf->silence_ns)
+		at = c->heard + cf->silence_ns;
+	if (cf->beat_ns && !dl_conn_has_output(c) && c->sent + cf->beat_ns < at)
+		at = c->sent + cf->beat_ns;
+	return at;
+}
+
+/* What is due by time alone. */
+static int check_time(struct dl_conn *c, int64_t now, struct dl_err *e)
+{
+	const struct dl_conn_config *cf = &c->config;
+	char silence[DL_HUMAN];
+
+	if (c->finish)
+		return now < c->finish ? 0
+				       : dl_fail(e, DL_UNAVAILABLE, "finished");
+	if (cf->silence_ns && now - c->heard >= cf->silence_ns)
+		return dl_fail(e, DL_UNAVAILABLE, "silent for %s",
+			dl_human_duration(silence, now - c->heard));
+	if (cf->beat_ns && !dl_conn_has_output(c) &&
+		now - c->sent >= cf->beat_ns)
+		c->out.beat = 1;
+	return 0;
+}
+
+/* Writes; the last byte of a finishing connection closes this direction. */
+static int do_output(struct dl_conn *c, int64_t now, struct dl_err *e)
+{
+	struct dl_err late;
+
+	if (c->shut)
+		return 0;
+	if (dl_conn_write(c, now, e)) {
+		/* The peer may have said why before it went. */
+		if (dl_conn_read(c, now, &late))
+			*e = late;
+		return e->code;
+	}
+	if (c->finish && !dl_conn_has_output(c)) {
+		shutdown(c->fd, SHUT_WR);
+		c->shut = 1;
+	}
+	return 0;
+}
+
+int dl_conn_work(
+	struct dl_conn *c, short revents, int64_t now, struct dl_err *e)
+{
+	struct dl_err why = {0};
+	int code = 0;
+
+	if (!c->why.code && revents & ~POLLOUT)
+		code = dl_conn_read(c, now, &why);
+	if (!c->why.code && !code)
+		code = check_time(c, now, &why);
+	if (!c->why.code && !code)
+		code = do_output(c, now, &why);
+	if (!c->why.code && code) {
+		why.code = code;
+		c->why = why;
+	}
+	if (c->why.code && e)
+		*e = c->why;
+	return c->why.code;
+}
+
+void dl_conn_send(struct dl_conn *c, const struct dl_message *m)
+{
+	if (c->why.code || c->finish)
+		return;
+	dl_message_pack(m, &c->control);
+	if (c->control.len - c->out.control_at > c->config.queue)
+		dl_fail(&c->why, DL_TEMPFAIL,
+			"does not read: %zu bytes of messages wait",
+			c->control.len - c->out.control_at);
+}
+
+void dl_conn_finish(struct dl_conn *c, int64_t deadline)
+{
+	if (!c->finish)
+		c->finish = deadline > 0 ? deadline : 1;
+}
