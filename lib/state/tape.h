@@ -20,7 +20,7 @@ struct dl_tape_start {
 	char run[DL_NAME_MAX + 1];
 	char layout[DL_HASH_HEX];
 	struct dl_sync_config config;
-	int restored;               /* by dl_sync_restore from saved */
+	int restored;		    /* by dl_sync_restore from saved */
 	struct dl_sync_saved saved; /* all zero for a new run */
 };
 
@@ -28,10 +28,10 @@ enum dl_tape_kind { DL_TAPE_START, DL_TAPE_EVENT };
 
 struct dl_tape_line {
 	enum dl_tape_kind kind;
-	int64_t wall, now;          /* nanoseconds: since 1970, monotonic */
+	int64_t wall, now;	    /* nanoseconds: since 1970, monotonic */
 	struct dl_tape_start start; /* of DL_TAPE_START */
 	struct dl_sync_event event; /* of DL_TAPE_EVENT */
-	size_t versions;            /* event.versions holds as many */
+	size_t versions;	    /* event.versions holds as many */
 	/* private: what event points to */
 	char learner[DL_NAME_MAX + 1];
 	struct dl_version *version;
@@ -47,8 +47,8 @@ void dl_tape_write_start(struct dl_buf *out, const struct dl_tape_start *s,
 	int64_t wall, int64_t now);
 void dl_tape_write_event(struct dl_buf *out, const struct dl_sync_event *ev,
 	uint32_t fragments, int64_t wall);
-int dl_tape_parse_line(struct dl_tape_line *l, const char *text, size_t n,
-	struct dl_err *e);
+int dl_tape_parse_line(
+	struct dl_tape_line *l, const char *text, size_t n, struct dl_err *e);
 void dl_tape_line_release(struct dl_tape_line *l);
 
 /* A tape being written. */
@@ -60,8 +60,8 @@ int dl_tape_open(struct dl_tape **t, const char *path,
 	const struct dl_tape_start *s, int64_t wall, int64_t now,
 	struct dl_err *e);
 /* Notes an event, in memory: never fails, never waits. */
-void dl_tape_event(struct dl_tape *t, const struct dl_sync_event *ev,
-	int64_t wall);
+void dl_tape_event(
+	struct dl_tape *t, const struct dl_sync_event *ev, int64_t wall);
 /*
  * Writes what was noted in one write(2). 74 when that fails: the lines are
  * kept for the next flush, up to DL_TAPE_BACKLOG bytes; past that the tape ends
@@ -72,10 +72,10 @@ enum { DL_TAPE_BACKLOG = 1 << 24 };
 int dl_tape_flush(struct dl_tape *t, struct dl_err *e);
 int dl_tape_close(struct dl_tape *t, struct dl_err *e); /* flushes */
 
-/* A tape being read: from a file, or a pipe while it grows. */
+/* A tape being read, from a file or a pipe. */
 struct dl_tape_reader {
-	uint64_t line;    /* number of the last line, from 1 */
-	int torn;         /* the input ended inside a line, which was ignored */
+	uint64_t line; /* number of the last line, from 1 */
+	int torn;      /* the input ended inside a line, which was ignored */
 	/* private */
 	int fd;
 	const char *place;
@@ -94,7 +94,7 @@ void dl_tape_reader_release(struct dl_tape_reader *r);
  * the caller at the end): 0, DL_NO at the end, 65 with place and line number,
  * or 74. The first line must be a start, and time must not fall after it.
  */
-int dl_tape_next(struct dl_tape_reader *r, struct dl_tape_line *l,
-	struct dl_err *e);
+int dl_tape_next(
+	struct dl_tape_reader *r, struct dl_tape_line *l, struct dl_err *e);
 
 #endif

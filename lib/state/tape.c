@@ -1,0 +1,129 @@
+/* Writing a tape. */
+#include "state/tape.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+
+struct dl_tape {
+	char *path;
+	int fd;
+	uint32_t fragments;
+	int ended; /* an event was lost: nothing may follow it */
+	struct dl_buf buf;
+};
+
+/* The length of the whole lines at the front of fd's n bytes. */
+static int whole_lines(int fd, uint64_t n, uint64_t *out, struct dl_err *e)
+{
+	char block[4096];
+
+	while (n) {
+		size_t size = n < sizeof block ? (size_t)n : sizeof block;
+
+		if (dl_pread_full(fd, block, size, n - size) != (ssize_t)size)
+			return dl_fail_sys(e, DL_IOERR, "cannot read");
+		for (size_t i = size; i > 0; i--)
+			if (block[i - 1] == '\n') {
+				*out = n - size + i;
+				return 0;
+			}
+		n -= size;
+	}
+	*out = 0;
+	return 0;
+}
+
+/* A crash may have left half a line, and nothing may be glued to it. */
+static int cut_torn_line(int fd, struct dl_err *e)
+{
+	struct stat st;
+	uint64_t keep;
+	int rc;
+
+	if (fstat(fd, &st))
+		return dl_fail_sys(e, DL_IOERR, "cannot look at it");
+	if (!S_ISREG(st.st_mode))
+		return 0;
+	rc = whole_lines(fd, (uint64_t)st.st_size, &keep, e);
+	if (!rc && keep < (uint64_t)st.st_size && ftruncate(fd, (off_t)keep))
+		rc = dl_fail_sys(e, DL_IOERR, "cannot cut off half a line");
+	return rc;
+}
+
+int dl_tape_open(struct dl_tape **out, const char *path,
+	const struct dl_tape_start *s, int64_t wall, int64_t now,
+	struct dl_err *e)
+{
+	struct dl_tape *t;
+	int rc, fd;
+
+	*out = NULL;
+	fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+	if (fd < 0)
+		return dl_fail_sys(e, DL_CANTCREAT, "%s", path);
+	rc = cut_torn_line(fd, e);
+	if (rc) {
+		close(fd);
+		return dl_at(e, "%s", path);
+	}
+	t = dl_alloc(sizeof *t);
+	t->path = dl_strdup(path);
+	t->fd = fd;
+	t->fragments = s->config.schedule.fragments;
+	dl_tape_write_start(&t->buf, s, wall, now);
+	rc = dl_tape_flush(t, e);
+	if (rc)
+		dl_tape_close(t, NULL);
+	else
+		*out = t;
+	return rc;
+}
+
+void dl_tape_event(
+	struct dl_tape *t, const struct dl_sync_event *ev, int64_t wall)
+{
+	if (t->buf.len > DL_TAPE_BACKLOG)
+		t->ended = 1;
+	if (!t->ended)
+		dl_tape_write_event(&t->buf, ev, t->fragments, wall);
+}
+
+int dl_tape_flush(struct dl_tape *t, struct dl_err *e)
+{
+	ssize_t n;
+
+	while (t->buf.len) {
+		n = write(t->fd, t->buf.data, t->buf.len);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return dl_fail_sys(e, DL_IOERR, "%s", t->path);
+		dl_buf_drop(&t->buf, (size_t)n);
+	}
+	if (t->ended)
+		return dl_fail(e, DL_IOERR,
+			"%s: ends here: events were lost while it could not be "
+			"written",
+			t->path);
+	return 0;
+}
+
+int dl_tape_close(struct dl_tape *t, struct dl_err *e)
+{
+	int rc;
+
+	if (!t)
+		return 0;
+	rc = dl_tape_flush(t, e);
+	if (close(t->fd) && !rc)
+		rc = dl_fail_sys(e, DL_IOERR, "%s", t->path);
+	dl_buf_free(&t->buf);
+	free(t->path);
+	free(t);
+	return rc;
+}

@@ -1,0 +1,557 @@
+/* Tapes: what goes in comes out, and makes the same decisions again. */
+#include "state/tape.h"
+
+#include <fcntl.h>
+#include <float.h>
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../tap.h"
+#include "base/file.h"
+#include "base/num.h"
+#include "base/rng.h"
+#include "faults.h"
+
+enum { P = 4 };
+
+static char folder[] = "/tmp/dl-tape-XXXXXX";
+static const char *path;
+
+static void must(int rc, const struct dl_err *e, const char *what)
+{
+	if (!rc)
+		return;
+	printf("Bail out! %s: %d %s\n", what, rc, e->text);
+	exit(1);
+}
+
+static struct dl_tape_start start(void)
+{
+	struct dl_tape_start s = {.run = "demo"};
+
+	memset(s.layout, 'a', DL_HASH_HEX - 1);
+	dl_sync_config_default(&s.config, P);
+	return s;
+}
+
+static double any_double(struct dl_rng *r)
+{
+	static const double odd[] = {0.0, -0.0, 0.1, DBL_MAX, -DBL_MIN, 5e-324,
+		1.0 / 3, NAN, INFINITY, -INFINITY};
+	uint64_t bits = dl_rng_next(r);
+	double v;
+
+	if (bits % 4 == 0)
+		return odd[bits / 4 % (sizeof odd / sizeof *odd)];
+	memcpy(&v, &bits, sizeof v);
+	return v;
+}
+
+static int same_double(double a, double b)
+{
+	return (isnan(a) && isnan(b)) || !memcmp(&a, &b, sizeof a);
+}
+
+static uint64_t any_u64(struct dl_rng *r)
+{
+	return dl_rng_next(r) >> dl_rng_below(r, 64);
+}
+
+static struct dl_version any_version(struct dl_rng *r)
+{
+	return (struct dl_version){any_u64(r), any_u64(r)};
+}
+
+static void any_event(
+	struct dl_sync_event *ev, struct dl_version *versions, struct dl_rng *r)
+{
+	static const char *const names[] = {"a", "site-2.b_7",
+		"0123456789012345678901234567890123456789"
+		"01234567890123456789012"};
+
+	for (int p = 0; p < P; p++)
+		versions[p] = any_version(r);
+	*ev = (struct dl_sync_event){
+		.kind = (enum dl_sync_event_kind)dl_rng_below(r, DL_EV_KINDS),
+		.now = (int64_t)(any_u64(r) >> 1),
+		.learner = names[dl_rng_below(r, 3)],
+		.instance = any_u64(r),
+		.clock = any_u64(r),
+		.steps = any_u64(r),
+		.tokens = any_u64(r),
+		.fragment = (uint32_t)dl_rng_below(r, P),
+		.seq = any_u64(r),
+		.step = any_u64(r),
+		.base = any_version(r),
+		.version = any_version(r),
+		.versions = versions,
+		.norm = any_double(r),
+		.loss = any_double(r),
+		.push = any_u64(r),
+	};
+}
+
+/* Whether b is a in all that its kind carries. */
+static int same_event(
+	const struct dl_sync_event *a, const struct dl_sync_event *b)
+{
+	int who = a->kind != DL_EV_MERGED && a->kind != DL_EV_TIME &&
+		  a->kind != DL_EV_END;
+	int counts = a->kind == DL_EV_JOIN || a->kind == DL_EV_STEP;
+	int push = a->kind == DL_EV_PUSH;
+	int version = a->kind == DL_EV_APPLIED || a->kind == DL_EV_MERGED;
+
+	if (a->kind != b->kind || a->now != b->now)
+		return 0;
+	if (who && (strcmp(a->learner, b->learner) != 0 ||
+			   a->instance != b->instance))
+		return 0;
+	if (counts && a->clock != b->clock)
+		return 0;
+	if ((counts || push) &&
+		(a->steps != b->steps || a->tokens != b->tokens))
+		return 0;
+	if ((push || version || a->kind == DL_EV_WANT) &&
+		a->fragment != b->fragment)
+		return 0;
+	if (push &&
+		(a->seq != b->seq || a->step != b->step ||
+			dl_version_cmp(a->base, b->base) != 0 ||
+			!same_double(a->norm, b->norm) || a->push != b->push))
+		return 0;
+	if (version && dl_version_cmp(a->version, b->version) != 0)
+		return 0;
+	if (a->kind == DL_EV_STEP && !same_double(a->loss, b->loss))
+		return 0;
+	return a->kind != DL_EV_JOIN ||
+	       !memcmp(a->versions, b->versions, P * sizeof *a->versions);
+}
+
+static void test_events(void)
+{
+	struct dl_rng r = {dl_rng_key(7, 1), 0};
+	struct dl_buf text = DL_BUF_INIT, again = DL_BUF_INIT;
+	int same = 1, one_line = 1;
+
+	for (int i = 0; i < 5000; i++) {
+		struct dl_version versions[P];
+		struct dl_tape_line l;
+		struct dl_sync_event ev;
+		int64_t wall;
+		struct dl_err e;
+
+		any_event(&ev, versions, &r);
+		wall = (int64_t)(any_u64(&r) >> 1);
+		dl_buf_clear(&text);
+		dl_tape_write_event(&text, &ev, P, wall);
+		one_line &= memchr(text.data, '\n', text.len) ==
+			    text.data + text.len - 1;
+		must(dl_tape_parse_line(&l, (char *)text.data, text.len, &e),
+			&e, dl_buf_cstr(&text));
+		same &= l.kind == DL_TAPE_EVENT && l.wall == wall &&
+			same_event(&ev, &l.event);
+		dl_buf_clear(&again);
+		dl_tape_write_event(&again, &l.event, P, l.wall);
+		same &= again.len == text.len &&
+			!memcmp(again.data, text.data, text.len);
+		dl_tape_line_release(&l);
+	}
+	ok(same, "5000 random events come back bit for bit");
+	ok(one_line, "each is one line");
+	dl_buf_free(&text);
+	dl_buf_free(&again);
+}
+
+static void test_starts(void)
+{
+	struct dl_buf text = DL_BUF_INIT, again = DL_BUF_INIT;
+	struct dl_tape_start s = start();
+	struct dl_sync *core = dl_sync_new(&s.config);
+	struct dl_tape_line l;
+	struct dl_err e;
+
+	s.config.grace = DL_GRACE_FIXED;
+	s.config.late = DL_LATE_NOW;
+	s.config.below = DL_BELOW_MERGE;
+	s.config.gamma = 1.0 / 3;
+	s.restored = 1;
+	dl_sync_save(core, UINT32_MAX, &s.saved);
+	s.saved.fragment[2].norms = DL_NORMS_KEPT + 1;
+	s.saved.fragment[2].norm[0] = 32;
+	s.saved.fragment[2].norm[1] = 1;
+	dl_tape_write_start(&text, &s, 11, 7);
+	must(dl_tape_parse_line(&l, (char *)text.data, text.len, &e), &e,
+		"start");
+	ok(l.kind == DL_TAPE_START && l.wall == 11 && l.now == 7 &&
+			!strcmp(l.start.run, "demo") &&
+			!strcmp(l.start.layout, s.layout) && l.start.restored,
+		"a start comes back");
+	ok(l.start.config.grace == DL_GRACE_FIXED &&
+			l.start.config.late == DL_LATE_NOW &&
+			l.start.config.below == DL_BELOW_MERGE &&
+			l.start.config.gamma == 1.0 / 3 &&
+			l.start.config.end_ns == s.config.end_ns,
+		"with its settings");
+	ok(l.start.saved.fragment[2].norms == DL_NORMS_KEPT &&
+			l.start.saved.fragment[2].norm[0] == 1 &&
+			l.start.saved.fragment[2].norm[31] == 32,
+		"and its state, norms oldest first");
+	dl_tape_write_start(&again, &l.start, 11, 7);
+	ok(again.len == text.len && !memcmp(again.data, text.data, text.len) &&
+			memchr(text.data, '\n', text.len) ==
+				text.data + text.len - 1,
+		"the same line again");
+	dl_tape_line_release(&l);
+	dl_sync_saved_release(&s.saved);
+	dl_sync_free(core);
+	dl_buf_free(&text);
+	dl_buf_free(&again);
+}
+
+static void test_strict(void)
+{
+#define T "\"wall\":1,\"now\":2"
+	static const struct {
+		const char *line, *fact;
+	} bad[] = {
+		{"", "JSON byte"},
+		{"{}", "a key"},
+		{"[]", "an object"},
+		{"{\"format\":\"dl-tape 2\"}", "expected 'dl-tape 1'"},
+		{"{\"note\":\"hello\"}", "neither a format nor an event"},
+		{"{\"event\":\"jump\"," T "}", "not known here"},
+		{"{\"event\":\"time\"}", "the key 'wall'"},
+		{"{\"event\":\"time\",\"wall\":1}", "the key 'now'"},
+		{"{\"event\":\"time\",\"now\":1,\"wall\":2}", "the key 'wall'"},
+		{"{\"event\":\"time\"," T ",\"now\":2}", "the end of the"},
+		{"{\"event\":\"time\"," T ",\"x\":1}", "the end of the object"},
+		{"{\"event\":\"time\"," T "}}", "JSON byte"},
+		{"{\"event\":\"time\",\"wall\":1,\"now\":-2}", "integer"},
+		{"{\"event\":\"time\",\"wall\":1,\"now\":9223372036854775808}",
+			"63 bits"},
+		{"{\"event\":\"end\"," T ",\"learner\":\"a\"}", "end of the"},
+		{"{\"event\":\"leave\"," T ",\"learner\":\"a/b\","
+		 "\"instance\":1}",
+			"a good name"},
+		{"{\"event\":\"leave\"," T ",\"learner\":\"a\"}",
+			"the key 'instance'"},
+		{"{\"event\":\"want\"," T ",\"learner\":\"a\",\"instance\":1,"
+		 "\"fragment\":4294967296}",
+			"32 bits"},
+		{"{\"event\":\"merged\"," T ",\"fragment\":1,"
+		 "\"version\":\"1.2.3\"}",
+			"a version"},
+		{"{\"event\":\"merged\"," T ",\"fragment\":1,"
+		 "\"version\":1.2}",
+			"a string"},
+		{"{\"event\":\"step\"," T ",\"learner\":\"a\",\"instance\":1,"
+		 "\"clock\":1,\"steps\":1,\"tokens\":1,\"loss\":\"NaN\"}",
+			"\"nan\""},
+		{"{\"event\":\"join\"," T ",\"learner\":\"a\",\"instance\":1,"
+		 "\"clock\":1,\"steps\":1,\"tokens\":1,\"versions\":[1]}",
+			"another item"},
+	};
+#undef T
+
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		struct dl_tape_line l;
+		struct dl_err e = {0};
+		int rc = dl_tape_parse_line(
+			&l, bad[i].line, strlen(bad[i].line), &e);
+
+		ok(rc == DL_DATA && strstr(e.text, bad[i].fact), "%s: %s",
+			bad[i].line, e.text);
+		dl_tape_line_release(&l);
+	}
+}
+
+static int read_tape(int *starts, int *events, int *torn, struct dl_err *e)
+{
+	struct dl_tape_reader r;
+	struct dl_tape_line l = {0};
+	int fd, rc = dl_open_read(path, &fd, e);
+
+	*starts = *events = *torn = 0;
+	if (rc)
+		return rc;
+	dl_tape_reader_init(&r, fd, path);
+	while (!(rc = dl_tape_next(&r, &l, e))) {
+		*starts += l.kind == DL_TAPE_START;
+		*events += l.kind == DL_TAPE_EVENT;
+	}
+	*torn = r.torn;
+	dl_tape_line_release(&l);
+	dl_tape_reader_release(&r);
+	close(fd);
+	return rc;
+}
+
+static void put(const char *text)
+{
+	struct dl_err e;
+
+	must(dl_write_file(path, text, strlen(text), &e), &e, "put");
+}
+
+static struct dl_tape *open_tape(int64_t now)
+{
+	struct dl_tape_start s = start();
+	struct dl_tape *t;
+	struct dl_err e;
+
+	must(dl_tape_open(&t, path, &s, 1, now, &e), &e, "open");
+	return t;
+}
+
+static void test_files(void)
+{
+	struct dl_sync_event ev = {.kind = DL_EV_TIME, .now = 50};
+	int starts, events, torn;
+	struct dl_tape *t;
+	struct dl_err e;
+	int fd;
+
+	unlink(path);
+	t = open_tape(40);
+	for (int i = 0; i < 10000; i++)
+		dl_tape_event(t, &ev, i);
+	must(dl_tape_close(t, &e), &e, "close");
+	ok(read_tape(&starts, &events, &torn, &e) == DL_NO && starts == 1 &&
+			events == 10000 && !torn,
+		"a file of 10000 events");
+	fd = open(path, O_WRONLY | O_APPEND);
+	if (fd < 0 || dl_write_full(fd, "{\"event\":\"ti", 12))
+		exit(1);
+	close(fd);
+	ok(read_tape(&starts, &events, &torn, &e) == DL_NO && events == 10000 &&
+			torn,
+		"half a line at the end is told, not believed");
+	t = open_tape(3);
+	ev.now = 4;
+	dl_tape_event(t, &ev, 0);
+	must(dl_tape_close(t, &e), &e, "close");
+	ok(read_tape(&starts, &events, &torn, &e) == DL_NO && starts == 2 &&
+			events == 10001 && !torn,
+		"and cut off by the next start, whose time is its own");
+	t = open_tape(3);
+	ev.now = 2;
+	dl_tape_event(t, &ev, 0);
+	must(dl_tape_close(t, &e), &e, "close");
+	ok(read_tape(&starts, &events, &torn, &e) == DL_DATA &&
+			strstr(e.text, "line 10005: time runs backwards"),
+		"%s", e.text);
+	put("{\"event\":\"time\",\"wall\":1,\"now\":2}\n");
+	ok(read_tape(&starts, &events, &torn, &e) == DL_DATA &&
+			strstr(e.text, "line 1: an event before any start"),
+		"%s", e.text);
+	put("");
+	ok(read_tape(&starts, &events, &torn, &e) == DL_NO && !torn,
+		"an empty tape is a tape");
+	ok(dl_tape_open(&t, folder, &(struct dl_tape_start){0}, 0, 0, &e) ==
+				DL_CANTCREAT &&
+			!t,
+		"%s", e.text);
+}
+
+/* What only the lines before tell: more fragments than the run has. */
+static void test_range(void)
+{
+	struct dl_sync_event ev = {.kind = DL_EV_MERGED, .fragment = P};
+	int starts, events, torn;
+	struct dl_tape *t;
+	struct dl_err e;
+
+	unlink(path);
+	t = open_tape(0);
+	dl_tape_event(t, &ev, 0);
+	must(dl_tape_close(t, &e), &e, "close");
+	ok(read_tape(&starts, &events, &torn, &e) == DL_DATA &&
+			strstr(e.text, "line 2: fragment 4 of 4"),
+		"%s", e.text);
+}
+
+static void test_full_disk(void)
+{
+	struct dl_sync_event ev = {.kind = DL_EV_TIME, .now = 5};
+	int starts, events, torn, told = 0;
+	struct dl_tape *t;
+	struct dl_err e;
+
+	unlink(path);
+	t = open_tape(1);
+	for (int i = 0; i < 100; i++) {
+		dl_tape_event(t, &ev, i);
+		faults_arm(FAULT_FAIL, i % 3);
+		told += dl_tape_flush(t, &e) == DL_IOERR;
+		faults_disarm();
+	}
+	ok(told == 33 && strstr(e.text, path), "told: %s", e.text);
+	must(dl_tape_close(t, &e), &e, "close");
+	ok(read_tape(&starts, &events, &torn, &e) == DL_NO && events == 100,
+		"what could not be written is written later");
+}
+
+static void test_backlog(void)
+{
+	struct dl_sync_event ev = {.kind = DL_EV_TIME, .now = 5};
+	int starts, events, torn, lost = 0;
+	struct dl_tape *t;
+	struct dl_err e;
+
+	unlink(path);
+	t = open_tape(1);
+	for (size_t i = 0; i < DL_TAPE_BACKLOG / 30; i++)
+		dl_tape_event(t, &ev, 0);
+	ok(dl_tape_flush(t, &e) == DL_IOERR && strstr(e.text, "ends here"),
+		"a backlog past its limit ends the tape: %s", e.text);
+	dl_tape_event(t, &ev, 0);
+	lost = dl_tape_close(t, &e);
+	ok(lost == DL_IOERR &&
+			read_tape(&starts, &events, &torn, &e) == DL_NO &&
+			events > 100000 && !torn,
+		"without a gap before the end");
+}
+
+/* Everything the core decides, as text. */
+static void note_actions(
+	struct dl_sync *core, struct dl_buf *out, uint32_t *merge)
+{
+	struct dl_sync_action a;
+
+	while (dl_sync_next(core, &a)) {
+		dl_buf_printf(out, "%d %s %u %llu %llu.%llu %d %d %zu\n",
+			a.kind, a.learner ? a.learner : "-", a.fragment,
+			(unsigned long long)a.step,
+			(unsigned long long)a.version.epoch,
+			(unsigned long long)a.version.number, a.taken,
+			a.refusal, a.parts);
+		if (a.kind == DL_ACT_MERGE)
+			*merge |= 1u << a.fragment;
+	}
+}
+
+static void feed(struct dl_sync *core, struct dl_tape *t,
+	const struct dl_sync_event *ev, struct dl_buf *out, uint32_t *merge)
+{
+	dl_tape_event(t, ev, ev->now);
+	dl_sync_event(core, ev);
+	note_actions(core, out, merge);
+}
+
+/* Two learners that step, push and now and then leave. */
+static void drive(struct dl_sync *core, struct dl_tape *t, struct dl_rng *r,
+	struct dl_buf *out)
+{
+	static const char *const names[] = {"a", "b"};
+	uint64_t clock[2] = {0, 0}, seq = dl_sync_epoch(core) * 1000;
+	struct dl_sync_event ev = {.now = 100};
+	struct dl_version versions[P] = {{0, 0}};
+	uint32_t merge = 0;
+
+	for (int i = 0; i < 2000; i++) {
+		size_t who = dl_rng_below(r, 2);
+		uint64_t dice = dl_rng_below(r, 100);
+
+		ev.now += (int64_t)dl_rng_below(r, DL_SECOND);
+		ev.learner = names[who];
+		ev.instance = who + 1;
+		ev.clock = ev.steps = ev.step = clock[who];
+		ev.tokens = 64 * clock[who];
+		ev.loss = 2;
+		ev.fragment = (uint32_t)dl_rng_below(r, P);
+		ev.versions = versions;
+		ev.kind = dice < 3    ? DL_EV_JOIN
+			  : dice < 4  ? DL_EV_LEAVE
+			  : dice < 60 ? DL_EV_STEP
+				      : DL_EV_PUSH;
+		clock[who] += ev.kind == DL_EV_STEP;
+		if (ev.kind == DL_EV_PUSH) {
+			ev.seq = ++seq;
+			ev.steps = 1;
+			ev.tokens = 64;
+			ev.base = dl_sync_version(core, ev.fragment);
+			ev.norm = dl_rng_uniform(r);
+			ev.push = seq;
+		}
+		feed(core, t, &ev, out, &merge);
+		for (uint32_t p = 0; p < P; p++)
+			if (merge >> p & 1) {
+				merge &= ~(1u << p);
+				ev.kind = DL_EV_MERGED;
+				ev.fragment = p;
+				feed(core, t, &ev, out, &merge);
+			}
+	}
+}
+
+static void test_replay(void)
+{
+	struct dl_buf live = DL_BUF_INIT, again = DL_BUF_INIT;
+	struct dl_rng r = {dl_rng_key(3, 3), 0};
+	struct dl_tape_start s = start();
+	struct dl_sync *core = dl_sync_new(&s.config);
+	struct dl_tape_reader reader;
+	struct dl_tape_line l = {0};
+	uint32_t merge = 0;
+	struct dl_tape *t;
+	struct dl_err e;
+	int fd;
+
+	unlink(path);
+	must(dl_tape_open(&t, path, &s, 0, 0, &e), &e, "open");
+	drive(core, t, &r, &live);
+	must(dl_tape_close(t, &e), &e, "close");
+	s.restored = 1;
+	dl_sync_save(core, UINT32_MAX, &s.saved);
+	dl_sync_free(core);
+	core = dl_sync_restore(&s.config, &s.saved);
+	must(dl_tape_open(&t, path, &s, 0, 0, &e), &e, "open");
+	drive(core, t, &r, &live);
+	must(dl_tape_close(t, &e), &e, "close");
+	dl_sync_saved_release(&s.saved);
+	dl_sync_free(core);
+
+	core = NULL;
+	must(dl_open_read(path, &fd, &e), &e, "open");
+	dl_tape_reader_init(&reader, fd, path);
+	while (!dl_tape_next(&reader, &l, &e)) {
+		if (l.kind == DL_TAPE_START) {
+			dl_sync_free(core);
+			core = l.start.restored
+				       ? dl_sync_restore(&l.start.config,
+						 &l.start.saved)
+				       : dl_sync_new(&l.start.config);
+			continue;
+		}
+		dl_sync_event(core, &l.event);
+		note_actions(core, &again, &merge);
+	}
+	ok(live.len > 50000 && live.len == again.len &&
+			!memcmp(live.data, again.data, live.len),
+		"a tape makes the same %zu bytes of decisions again", live.len);
+	dl_sync_free(core);
+	dl_tape_line_release(&l);
+	dl_tape_reader_release(&reader);
+	close(fd);
+	dl_buf_free(&live);
+	dl_buf_free(&again);
+}
+
+int main(void)
+{
+	if (!mkdtemp(folder))
+		return 99;
+	path = dl_sprintf("%s/tape", folder);
+	test_events();
+	test_starts();
+	test_strict();
+	test_files();
+	test_range();
+	test_full_disk();
+	test_backlog();
+	test_replay();
+	unlink(path);
+	rmdir(folder);
+	return done_testing();
+}
