@@ -47,44 +47,60 @@ static int check_fragment(const struct dl_layout *l, const struct dl_header *h,
 	return 0;
 }
 
-static int check_layout(const char *path, const struct dl_model *m,
+static int check_fragments(const struct dl_layout *l, const struct dl_model *m,
 	struct dl_err *e)
+{
+	const struct dl_records *file = m->file;
+	int rc;
+
+	for (; file < m->file + m->files; file++)
+		for (size_t r = 0; r < file->records; r++) {
+			rc = check_fragment(l, &file->record[r].header, e);
+			if (rc && file->records > 1)
+				dl_at(e, "record %zu", r);
+			if (rc)
+				return rc;
+		}
+	return 0;
+}
+
+static int check_layout(const char *path, struct dl_model *m, struct dl_err *e)
 {
 	struct dl_layout l;
 	int rc = dl_layout_read(&l, path, e);
 
 	if (rc)
 		return rc;
-	if (!has_fragments(m))
-		rc = dl_layout_match(&l, m, e) ? DL_NO : 0;
-	for (size_t f = 0; has_fragments(m) && f < m->files; f++)
-		for (size_t r = 0; r < m->file[f].records && !rc; r++)
-			if ((rc = check_fragment(&l,
-				     &m->file[f].record[r].header, e))
-				&& m->file[f].records > 1)
-				dl_at(e, "record %zu", r);
+	if (has_fragments(m))
+		rc = check_fragments(&l, m, e);
+	else if (!(rc = dl_model_list(m, e)) && dl_layout_match(&l, m, e))
+		rc = DL_NO;
 	dl_layout_release(&l);
 	return rc;
 }
 
-static int check_equal(const char *path, const struct dl_model *m,
-	double tolerance, struct dl_err *e)
+static int check_equal(const char *path, struct dl_model *m, double tolerance,
+	struct dl_err *e)
 {
-	struct dl_model other;
-	int rc = frag_open(&other, path, e);
+	struct dl_model other = DL_MODEL_INIT;
+	int rc = dl_model_list(m, e);
 
+	if (!rc)
+		rc = frag_open(&other, path, e);
 	if (!rc)
 		rc = dl_diff_equal(m, &other, tolerance, e);
 	dl_model_close(&other);
 	return rc;
 }
 
+/* A stream may hold a fragment many times, so tensors are not listed unless
+ * the question is about a model. */
 static int check(const char *path, const char *layout, const char *other,
 	double tolerance)
 {
-	struct dl_model m;
+	struct dl_model m = DL_MODEL_INIT;
 	struct dl_err e;
-	int rc = frag_open(&m, path, &e);
+	int rc = dl_model_add(&m, path, &e);
 
 	if (!rc && layout)
 		rc = check_layout(layout, &m, &e);
@@ -93,8 +109,6 @@ static int check(const char *path, const char *layout, const char *other,
 	if (rc == DL_NO)
 		dl_at(&e, "%s", m.file[0].path);
 	e.code = rc;
-	if (!rc)
-		cmd_debug("%s: %zu tensors", m.file[0].path, m.tensors);
 	dl_model_close(&m);
 	return rc ? cmd_fail(&e) : 0;
 }

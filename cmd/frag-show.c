@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "cmd/cmd.h"
 #include "cmd/frag.h"
 #include "tensor/name.h"
@@ -35,8 +36,8 @@ static int show_lines(void *ctx, uint64_t record, const struct dl_header *h,
 	struct show *s = ctx;
 	struct dl_buf *out = &s->text;
 
-	dl_buf_printf(out, "# record\t%llu\t%s", (unsigned long long)record,
-		s->path);
+	dl_buf_printf(out, "# record\t%llu\t", (unsigned long long)record);
+	dl_name_escape(out, s->path, strlen(s->path));
 	for (size_t i = 0; i < h->metas; i++) {
 		dl_buf_byte(out, '\t');
 		dl_name_escape(out, h->meta[i][0].s, h->meta[i][0].n);
@@ -58,13 +59,29 @@ static int show_lines(void *ctx, uint64_t record, const struct dl_header *h,
 	return flush(out, e);
 }
 
+/* A path is any bytes; JSON is UTF-8. */
+static void put_path(struct dl_buf *out, const char *path)
+{
+	char text[4096];
+	size_t n = strlen(path);
+
+	if (!dl_utf8_valid(path, n)) {
+		dl_scrub(text, sizeof text, path, n);
+		path = text;
+		n = strlen(text);
+	}
+	dl_json_quote(out, path, n);
+}
+
 static int show_json(void *ctx, uint64_t record, const struct dl_header *h,
 	struct dl_err *e)
 {
 	struct show *s = ctx;
 	struct dl_buf *out = &s->text;
 
-	dl_buf_printf(out, "{\"record\":%llu,\"metadata\":{",
+	dl_buf_str(out, "{\"file\":");
+	put_path(out, s->path);
+	dl_buf_printf(out, ",\"record\":%llu,\"metadata\":{",
 		(unsigned long long)record);
 	for (size_t i = 0; i < h->metas; i++) {
 		dl_buf_str(out, i ? "," : "");
@@ -89,6 +106,22 @@ static int show_json(void *ctx, uint64_t record, const struct dl_header *h,
 	return flush(out, e);
 }
 
+typedef int show_fn(void *ctx, uint64_t record, const struct dl_header *h,
+	struct dl_err *e);
+
+static int show_set(struct show *s, show_fn *f, struct dl_err *e)
+{
+	struct dl_model m = DL_MODEL_INIT;
+	int rc = dl_model_add(&m, s->path, e);
+
+	for (size_t i = 0; i < m.files && !rc; i++) {
+		s->path = m.file[i].path;
+		rc = f(s, 0, &m.file[i].record->header, e);
+	}
+	dl_model_close(&m);
+	return rc;
+}
+
 int frag_show(int argc, char **argv)
 {
 	static const struct option options[] = {
@@ -96,23 +129,24 @@ int frag_show(int argc, char **argv)
 	static char dash[] = "-", *standard_input[] = {dash};
 	struct show s = {NULL, DL_BUF_INIT};
 	struct dl_err e;
-	int opt, json = 0, rc = 0;
+	show_fn *f = show_lines;
+	int opt, rc = 0;
 
 	while ((opt = getopt_long(argc, argv, "j" CMD_SHORT, options, NULL))
 		!= -1)
 		if (opt == 'j')
-			json = 1;
+			f = show_json;
 		else
 			cmd_common_option(opt);
 	argv = optind < argc ? argv + optind : standard_input;
 	argc = optind < argc ? argc - optind : 1;
-	if (!json)
+	if (f == show_lines)
 		dl_buf_str(&s.text,
 			"# name\tdtype\tshape\telements\tbytes\trecord\n");
 	for (int i = 0; i < argc && !rc; i++) {
 		s.path = argv[i];
-		rc = dl_records_walk(argv[i], json ? show_json : show_lines, &s,
-			&e);
+		rc = dl_model_is_set(argv[i]) ? show_set(&s, f, &e)
+			: dl_records_walk(argv[i], f, &s, &e);
 	}
 	dl_buf_free(&s.text);
 	return rc ? cmd_fail(&e) : 0;

@@ -5,6 +5,8 @@
 
 #include "base/mem.h"
 
+enum { PART = 256 }; /* elements converted at one time, on the stack */
+
 int dl_arith_able(enum dl_dtype t)
 {
 	return dl_dtype_is_float(t) || dl_dtype_is_integer(t);
@@ -66,10 +68,10 @@ static void store_integer(unsigned char *p, enum dl_dtype t, double v)
 
 static void f32_to_f64(double *out, const void *in, enum dl_dtype t, size_t n)
 {
-	float part[256];
+	float part[PART];
 
-	for (size_t i = 0; i < n; i += 256) {
-		size_t count = n - i < 256 ? n - i : 256;
+	for (size_t i = 0; i < n; i += PART) {
+		size_t count = n - i < PART ? n - i : PART;
 
 		dl_to_f32(part, (const char *)in + i * dl_dtype_bits(t) / 8, t,
 			count);
@@ -93,19 +95,44 @@ void dl_to_f64(double *out, const void *in, enum dl_dtype t, size_t n)
 			out[i] = load_integer(p + width * i, t);
 }
 
+/* F32, F16 and BF16 are exact in f32, so one subtraction rounds once. */
+static void subtract_f32(float *delta, const void *theta, const void *base,
+	enum dl_dtype t, size_t n)
+{
+	float a[PART], b[PART];
+
+	dl_to_f32(a, theta, t, n);
+	dl_to_f32(b, base, t, n);
+	for (size_t i = 0; i < n; i++)
+		delta[i] = a[i] - b[i];
+}
+
+static void subtract_f64(float *delta, const void *theta, const void *base,
+	enum dl_dtype t, size_t n)
+{
+	double a[PART], b[PART];
+
+	dl_to_f64(a, theta, t, n);
+	dl_to_f64(b, base, t, n);
+	for (size_t i = 0; i < n; i++)
+		delta[i] = (float)(a[i] - b[i]);
+}
+
 void dl_subtract(float *delta, const void *theta, const void *base,
 	enum dl_dtype t, size_t n)
 {
-	unsigned width = dl_dtype_bits(t) / 8;
-	double a[256], b[256];
+	const unsigned char *a = theta, *b = base;
+	size_t width = dl_dtype_bits(t) / 8;
 
-	for (size_t i = 0; i < n; i += 256) {
-		size_t count = n - i < 256 ? n - i : 256;
+	for (size_t i = 0; i < n; i += PART) {
+		size_t count = n - i < PART ? n - i : PART;
 
-		dl_to_f64(a, (const char *)theta + i * width, t, count);
-		dl_to_f64(b, (const char *)base + i * width, t, count);
-		for (size_t j = 0; j < count; j++)
-			delta[i + j] = (float)(a[j] - b[j]);
+		if (dl_dtype_is_float(t) && t != DL_F64)
+			subtract_f32(delta + i, a + i * width, b + i * width,
+				t, count);
+		else
+			subtract_f64(delta + i, a + i * width, b + i * width,
+				t, count);
 	}
 }
 

@@ -14,7 +14,7 @@ int dl_arith_able(enum dl_dtype t); /* floats and integers */
 /* n elements as double: exact for floats, and for integers to 2^53. */
 void dl_to_f64(double *out, const void *in, enum dl_dtype t, size_t n);
 
-/* theta[i] - base[i], taken in double and rounded once, into delta. */
+/* theta[i] - base[i], rounded once, into delta. */
 void dl_subtract(float *delta, const void *theta, const void *base,
 	enum dl_dtype t, size_t n);
 

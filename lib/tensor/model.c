@@ -105,15 +105,20 @@ static int ends_with(const char *s, const char *end)
 	return n >= m && !strcmp(s + n - m, end);
 }
 
-int dl_model_add(struct dl_model *m, const char *path, struct dl_err *e)
+int dl_model_is_set(const char *path)
 {
 	struct stat st;
 
-	if (strcmp(path, "-") && !stat(path, &st) && S_ISDIR(st.st_mode))
-		return add_folder(m, path, e);
-	if (ends_with(path, ".index.json"))
-		return add_index(m, path, e);
-	return add_file(m, path, e);
+	return ends_with(path, ".index.json")
+		|| (!stat(path, &st) && S_ISDIR(st.st_mode));
+}
+
+int dl_model_add(struct dl_model *m, const char *path, struct dl_err *e)
+{
+	if (!strcmp(path, "-") || !dl_model_is_set(path))
+		return add_file(m, path, e);
+	return ends_with(path, ".index.json") ? add_index(m, path, e)
+					      : add_folder(m, path, e);
 }
 
 static void list_record(struct dl_model *m, size_t file, size_t record)
@@ -135,6 +140,8 @@ int dl_model_list(struct dl_model *m, struct dl_err *e)
 	size_t n = 0;
 	char name[80];
 
+	free(m->tensor);
+	m->tensors = 0;
 	for (size_t f = 0; f < m->files; f++)
 		for (size_t r = 0; r < m->file[f].records; r++)
 			n += m->file[f].record[r].header.tensors;

@@ -41,6 +41,7 @@ void dl_model_close(struct dl_model *m);
 int dl_model_add(struct dl_model *m, const char *path, struct dl_err *e);
 int dl_model_add_fd(struct dl_model *m, const char *name, int fd,
 	struct dl_err *e);
+int dl_model_is_set(const char *path); /* a folder or an index, not a file */
 int dl_model_list(struct dl_model *m, struct dl_err *e);
 
 const struct dl_model_tensor *dl_model_find(

@@ -141,6 +141,19 @@ refused() {
 	dl-frag show -j joined | grep -q lm_head
 }
 
+@test "a layout gives dtypes, and globals are values too" {
+	make_llama
+	sed 's/F32/BF16/' layout.tsv >bf16.tsv
+	dl-join -l bf16.tsv -o half m
+	[ "$(dl-frag show half | grep -c BF16)" -eq 9 ]
+	dl-frag check -e m -t 1e-3 half
+	refused 1 "is BF16 and F32" dl-frag check -e m half
+	sed -i 's/params/global/' frags/*.frag
+	dl-join frags/*.frag | dl-frag check -e m
+	sed -i 's/global/parrot/' frags/001.frag
+	refused 65 '001.frag: a record of kind "parrot"' dl-join frags/*.frag
+}
+
 @test "plans are the same bytes each time, and rules are kept" {
 	make_llama
 	dl-frag plan -n 3 m | cmp - layout.tsv
@@ -162,6 +175,7 @@ refused() {
 	dl-frag check m
 	dl-frag check -l layout.tsv m
 	cat frags/*.frag | dl-frag check -l layout.tsv
+	cat frags/000.frag frags/000.frag | dl-frag check -l layout.tsv
 	dl-frag check -e m frags/local.frag && return 1
 	refused 1 'tensor "lm_head.weight" differs at element 0' \
 		dl-frag check -e new m
@@ -181,6 +195,8 @@ refused() {
 	[ "$(grep -c '^# record' a)" -eq 4 ]
 	cat m | dl-frag show | sed 's/^\(# record.0.\)-/\1m/' >b
 	dl-frag show m | cmp - b
+	make_model 1 shards 2
+	[ "$(dl-frag show shards | grep -c '^# record')" -eq 2 ]
 	dl-frag show -j m | grep -q '"name":"lm_head.weight","dtype":"F32","shape":\[64,8\]'
 	head -c 1000 m >cut
 	refused 65 "cut: data end" dl-frag show cut
