@@ -124,18 +124,6 @@ static int escape(struct dl_json *j, const char **fact)
 	return 0;
 }
 
-/* Makes room for the decoded string at the cursor, which is no longer than its
- * spelling, so that memory follows the input and not the growth of a buffer. */
-static void reserve_string(struct dl_json *j)
-{
-	size_t end = j->at;
-
-	while (end < j->n && j->in[end] != '"')
-		end += j->in[end] == '\\' ? 2 : 1;
-	dl_buf_clear(&j->buf);
-	dl_buf_reserve_exact(&j->buf, end - j->at + 1);
-}
-
 /* The run of plain bytes at the cursor: what may be copied as it is. */
 static size_t plain_run(const struct dl_json *j)
 {
@@ -147,45 +135,76 @@ static size_t plain_run(const struct dl_json *j)
 	return at - j->at;
 }
 
+/* Makes room for the decoded string at the cursor, which is no longer than its
+ * spelling, so that memory follows the input and not the growth of a buffer. */
+static void reserve_string(struct dl_json *j)
+{
+	size_t end = j->at + plain_run(j);
+
+	while (end < j->n && j->in[end] != '"')
+		end += j->in[end] == '\\' ? 2 : 1;
+	dl_buf_clear(&j->buf);
+	dl_buf_reserve_exact(&j->buf, end - j->at + 1);
+}
+
+/* Makes n bytes of the input the current text. */
+static void copy_text(struct dl_json *j, size_t from, size_t n)
+{
+	if (j->buf.cap <= n) {
+		dl_buf_clear(&j->buf);
+		dl_buf_reserve_exact(&j->buf, n + 1);
+	}
+	memcpy(j->buf.data, j->in + from, n);
+	j->buf.data[n] = 0;
+	j->text = (char *)j->buf.data;
+	j->len = n;
+}
+
+/* One character that is not plain: 0, or -1 when it is refused. */
+static int special(struct dl_json *j, int c)
+{
+	size_t at = j->at, n;
+	const char *fact = "ends inside a string";
+
+	if (c == '\\') {
+		j->at++;
+		if (!escape(j, &fact))
+			return 0;
+	} else if (c >= 0 && c < 0x20) {
+		fact = "control character in a string";
+	} else if (c >= 0) {
+		n = dl_utf8_length((const char *)j->in + at, j->n - at);
+		dl_buf_add(&j->buf, j->in + at, n);
+		j->at += n;
+		if (n)
+			return 0;
+		fact = "invalid UTF-8";
+	}
+	bad(j, at, fact);
+	return -1;
+}
+
 /* A string whose opening quote was taken: 0, or -1 when it is refused. */
 static int string(struct dl_json *j)
 {
-	const char *fact;
-	size_t n;
-	int c;
+	size_t n = plain_run(j);
+	int c = j->at + n < j->n ? j->in[j->at + n] : -1;
 
+	if (c == '"') { /* as most are */
+		copy_text(j, j->at, n);
+		j->at += n + 1;
+		return 0;
+	}
 	reserve_string(j);
 	for (;;) {
-		n = plain_run(j);
 		dl_buf_add(&j->buf, j->in + j->at, n);
 		j->at += n;
 		c = peek(j);
 		if (c == '"')
 			break;
-		if (c < 0) {
-			bad(j, j->at, "ends inside a string");
+		if (special(j, c))
 			return -1;
-		}
-		if (c == '\\') {
-			size_t at = j->at++;
-
-			if (escape(j, &fact)) {
-				bad(j, at, fact);
-				return -1;
-			}
-			continue;
-		}
-		if (c < 0x20) {
-			bad(j, j->at, "control character in a string");
-			return -1;
-		}
-		n = dl_utf8_length((const char *)j->in + j->at, j->n - j->at);
-		if (!n) {
-			bad(j, j->at, "invalid UTF-8");
-			return -1;
-		}
-		dl_buf_add(&j->buf, j->in + j->at, n);
-		j->at += n;
+		n = plain_run(j);
 	}
 	j->at++;
 	j->len = j->buf.len;
@@ -227,10 +246,7 @@ static enum dl_json_token number(struct dl_json *j)
 	}
 	if (!fine)
 		return bad(j, from, "not a number of JSON");
-	dl_buf_clear(&j->buf);
-	dl_buf_add(&j->buf, j->in + from, j->at - from);
-	j->len = j->buf.len;
-	j->text = dl_buf_cstr(&j->buf);
+	copy_text(j, from, j->at - from);
 	return DL_JSON_NUMBER;
 }
 

@@ -42,11 +42,22 @@ static enum dl_reader_event refuse(struct dl_reader *r, struct dl_err *e)
 static int check_limit(
 	const char *what, uint64_t n, uint64_t limit, struct dl_err *e)
 {
-	return n <= limit ? 0
-			  : dl_fail(e, DL_DATA,
-				    "%s of %" PRIu64 " bytes, above the limit "
-				    "of %" PRIu64,
-				    what, n, limit);
+	if (n <= limit)
+		return 0;
+	return dl_fail(e, DL_DATA,
+		"%s %" PRIu64 " bytes, more than the %" PRIu64 " allowed", what,
+		n, limit);
+}
+
+static int past_end(const char *what, uint64_t n, struct dl_err *e)
+{
+	return dl_fail(
+		e, DL_DATA, "%s %" PRIu64 " bytes past the end", what, n);
+}
+
+static int inside_length(struct dl_err *e)
+{
+	return dl_fail(e, DL_DATA, "ends inside a header's length");
 }
 
 /* Takes bytes into head until it holds want of them; how many. */
@@ -68,7 +79,7 @@ static size_t gather(
 static int take_length(struct dl_reader *r, struct dl_err *e)
 {
 	uint64_t n = dl_le64(r->head.data);
-	int code = check_limit("header", n, r->limits.header, e);
+	int code = check_limit("header claims", n, r->limits.header, e);
 
 	if (code)
 		return code;
@@ -174,19 +185,17 @@ enum dl_reader_event dl_reader_feed(struct dl_reader *r, const void *p,
 	return DL_READER_HEADER;
 }
 
-/* The data ends inside a tensor: the first that is not complete. */
-static void say_data_end(const struct dl_reader *r, struct dl_err *e)
+/* Names the first tensor whose data are not complete. */
+static void data_past_end(const struct dl_reader *r, struct dl_err *e)
 {
 	const struct dl_tensor *t = r->header.tensor + r->current;
 	char shown[NAME_SHOWN];
 
 	while (t->offset + t->size == r->at)
 		t++;
-	dl_fail(e, DL_DATA,
-		"tensor \"%s\": the data ends after %" PRIu64 " of its %" PRIu64
-		" bytes",
-		dl_scrub(shown, sizeof shown, t->name.s, t->name.n),
-		r->at - t->offset, t->size);
+	past_end("data end", r->header.data_size - r->at, e);
+	dl_at(e, "tensor \"%s\"",
+		dl_scrub(shown, sizeof shown, t->name.s, t->name.n));
 }
 
 int dl_reader_end(struct dl_reader *r, struct dl_err *e)
@@ -195,18 +204,16 @@ int dl_reader_end(struct dl_reader *r, struct dl_err *e)
 	case IN_LENGTH:
 		if (!r->head.len)
 			return 0;
-		dl_fail(e, DL_DATA, "ends after %zu of the 8 bytes of length",
-			r->head.len);
+		inside_length(e);
 		break;
 	case IN_HEADER:
-		dl_fail(e, DL_DATA,
-			"ends after %zu of the header's %" PRIu64 " bytes",
-			r->head.len, r->header.header_size);
+		past_end("header claims", r->header.header_size - r->head.len,
+			e);
 		break;
 	case IN_DATA:
 		if (r->at == r->header.data_size)
 			return 0;
-		say_data_end(r, e);
+		data_past_end(r, e);
 		break;
 	case AT_END:
 		return 0;
@@ -217,40 +224,49 @@ int dl_reader_end(struct dl_reader *r, struct dl_err *e)
 	return DL_DATA;
 }
 
+/* The data must be what follows the header, no less and no more. */
+static int check_data(const struct dl_header *h, uint64_t follow,
+	uint64_t limit, struct dl_err *e)
+{
+	int code = check_limit("data take", h->data_size, limit, e);
+
+	if (code)
+		return code;
+	if (h->data_size > follow)
+		return past_end("data end", h->data_size - follow, e);
+	if (h->data_size < follow)
+		return dl_fail(e, DL_DATA, "%" PRIu64 " bytes follow the data",
+			follow - h->data_size);
+	return 0;
+}
+
 int dl_record_parse(struct dl_record *r, const void *bytes, size_t n,
 	struct dl_limits limits, struct dl_err *e)
 {
 	const unsigned char *p = bytes;
-	uint64_t header, rest;
+	uint64_t header, follow;
 	int code;
 
 	*r = (struct dl_record){.data = NULL};
 	if (n < LENGTH_BYTES)
-		return dl_fail(e, DL_DATA,
-			"ends after %zu of the 8 bytes of length", n);
+		return inside_length(e);
 	header = dl_le64(p);
-	rest = n - LENGTH_BYTES;
-	code = check_limit("header", header, limits.header, e);
+	follow = n - LENGTH_BYTES;
+	code = check_limit("header claims", header, limits.header, e);
 	if (code)
 		return code;
-	if (header > rest)
-		return dl_fail(e, DL_DATA,
-			"ends after %" PRIu64 " of the header's %" PRIu64
-			" bytes",
-			rest, header);
-	rest -= header;
-	code = dl_header_parse(&r->header, p + LENGTH_BYTES, (size_t)header, e);
+	if (header > follow)
+		return past_end("header claims", header - follow, e);
+	follow -= header;
+	p += LENGTH_BYTES;
+	code = dl_header_parse(&r->header, p, (size_t)header, e);
 	if (code)
 		return code;
-	code = check_limit("data", r->header.data_size, limits.data, e);
-	if (!code && r->header.data_size != rest)
-		code = dl_fail(e, DL_DATA,
-			"the header claims %" PRIu64 " bytes of data, %" PRIu64
-			" follow",
-			r->header.data_size, rest);
+	code = check_data(&r->header, follow, limits.data, e);
 	if (code)
 		dl_header_release(&r->header);
-	r->data = p + LENGTH_BYTES + header;
+	else
+		r->data = p + header;
 	return code;
 }
 

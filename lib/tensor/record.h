@@ -38,7 +38,7 @@ struct dl_tensor {
 
 /* A parsed header. Strings and shapes are owned by it. */
 struct dl_header {
-	struct dl_tensor *tensor; /* in order of offset, size, name */
+	struct dl_tensor *tensor; /* by offset, then by size */
 	size_t tensors;
 	struct dl_string (*meta)[2]; /* key, value; in byte order of keys */
 	size_t metas;

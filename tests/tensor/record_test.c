@@ -309,8 +309,8 @@ static void test_end(void)
 			taken == 2,
 		"the next one begins");
 	ok(dl_reader_end(&r, &e) == DL_DATA &&
-			!strcmp(e.text, "record 1: ends after 2 of the 8 bytes "
-					"of length"),
+			!strcmp(e.text, "record 1: ends inside a header's "
+					"length"),
 		"and is cut: %s", e.text);
 	dl_reader_release(&r);
 }

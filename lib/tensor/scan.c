@@ -1,0 +1,299 @@
+#include "tensor/scan.h"
+
+#include <string.h>
+
+enum { MAX_EXTRA = 32, NAME_SHOWN = 120 };
+
+/* "tensor NAME: fact", of the entry whose key begins at byte entry. */
+static int refuse(struct dl_scan *s, const char *fact)
+{
+	struct dl_json name;
+	char shown[NAME_SHOWN];
+
+	dl_json_init(&name, s->json.in + s->entry, s->json.n - s->entry, NULL);
+	dl_json_next(&name);
+	dl_scrub(shown, sizeof shown, name.text, name.len);
+	dl_json_release(&name);
+	return dl_fail(s->err, DL_DATA, "tensor \"%s\": %s", shown, fact);
+}
+
+/* As refuse, for what the JSON parser found in this entry. */
+static int refuse_json(struct dl_scan *s)
+{
+	struct dl_err inner = *s->err;
+
+	return refuse(s, inner.text);
+}
+
+static int text_is(const struct dl_json *j, const char *s)
+{
+	return j->len == strlen(s) && !memcmp(j->text, s, j->len);
+}
+
+/* Keeps the current string; returns where in text it begins. */
+static uint32_t keep_text(struct dl_scan *s, uint32_t *n)
+{
+	size_t at = s->text_n;
+
+	if (s->text)
+		memcpy(s->text + at, s->json.text, s->json.len);
+	s->text_n += s->json.len + 1;
+	*n = (uint32_t)s->json.len;
+	return (uint32_t)at;
+}
+
+/* The shape's product, left to right; it counts dimensions. */
+static int scan_shape(struct dl_scan *s, uint64_t *elements, unsigned *rank)
+{
+	enum dl_json_token t = dl_json_next(&s->json);
+	uint64_t d;
+
+	if (t == DL_JSON_BAD)
+		return refuse_json(s);
+	if (t != DL_JSON_ARRAY)
+		return refuse(s, "shape is not an array");
+	*elements = 1;
+	*rank = 0;
+	while ((t = dl_json_next(&s->json)) != DL_JSON_ARRAY_END) {
+		if (t == DL_JSON_BAD)
+			return refuse_json(s);
+		if (t != DL_JSON_NUMBER)
+			return refuse(s, "a dimension is not a number");
+		if (dl_json_u64(&s->json, &d))
+			return refuse_json(s);
+		if (__builtin_mul_overflow(*elements, d, elements))
+			return refuse(s, "product of shape overflows");
+		++*rank;
+	}
+	return 0;
+}
+
+static int scan_offsets(struct dl_scan *s, uint64_t *begin, uint64_t *end)
+{
+	static const char wrong[] = "data_offsets are not two integers";
+	enum dl_json_token t = dl_json_next(&s->json);
+	uint64_t *out[] = {begin, end};
+
+	if (t == DL_JSON_BAD)
+		return refuse_json(s);
+	if (t != DL_JSON_ARRAY)
+		return refuse(s, wrong);
+	for (int i = 0; i < 2; i++) {
+		t = dl_json_next(&s->json);
+		if (t == DL_JSON_BAD)
+			return refuse_json(s);
+		if (t != DL_JSON_NUMBER)
+			return refuse(s, wrong);
+		if (dl_json_u64(&s->json, out[i]))
+			return refuse_json(s);
+	}
+	t = dl_json_next(&s->json);
+	if (t == DL_JSON_BAD)
+		return refuse_json(s);
+	return t == DL_JSON_ARRAY_END ? 0 : refuse(s, wrong);
+}
+
+static int scan_dtype(struct dl_scan *s, enum dl_dtype *dtype)
+{
+	enum dl_json_token t = dl_json_next(&s->json);
+
+	if (t == DL_JSON_BAD)
+		return refuse_json(s);
+	if (t != DL_JSON_STRING)
+		return refuse(s, "dtype is not a string");
+	if (dl_dtype_parse(s->json.text, s->json.len, dtype))
+		return refuse(s, "unknown dtype");
+	return 0;
+}
+
+/* Does the key that begins at byte at mean the same as the current one? */
+static int same_key(struct dl_scan *s, size_t at)
+{
+	struct dl_json j;
+	int same;
+
+	dl_json_init(&j, s->json.in + at, s->json.n - at, NULL);
+	dl_json_next(&j);
+	same = j.len == s->json.len && !memcmp(j.text, s->json.text, j.len);
+	dl_json_release(&j);
+	return same;
+}
+
+struct entry {
+	enum dl_dtype dtype;
+	unsigned rank, extras;
+	int has; /* bits of the fields seen */
+	uint64_t elements, begin, end;
+	size_t shape;
+	size_t extra[MAX_EXTRA]; /* where the keys of other fields begin */
+};
+
+/* A field that we do not know: its value may be anything. */
+static int scan_extra(struct dl_scan *s, struct entry *t)
+{
+	for (unsigned i = 0; i < t->extras; i++)
+		if (same_key(s, t->extra[i]))
+			return refuse(s, "a field comes twice");
+	if (t->extras == MAX_EXTRA)
+		return refuse(s, "too many unknown fields");
+	t->extra[t->extras++] = s->json.offset;
+	return dl_json_skip(&s->json, dl_json_next(&s->json)) ? refuse_json(s)
+							      : 0;
+}
+
+static int scan_field(struct dl_scan *s, struct entry *t)
+{
+	enum { DTYPE = 1, SHAPE = 2, OFFSETS = 4 };
+	int field = text_is(&s->json, "dtype")		? DTYPE
+		    : text_is(&s->json, "shape")	? SHAPE
+		    : text_is(&s->json, "data_offsets") ? OFFSETS
+							: 0;
+
+	if (t->has & field)
+		return refuse(s, "a field comes twice");
+	t->has |= field;
+	if (field == DTYPE)
+		return scan_dtype(s, &t->dtype);
+	if (field == OFFSETS)
+		return scan_offsets(s, &t->begin, &t->end);
+	if (field != SHAPE)
+		return scan_extra(s, t);
+	t->shape = s->json.at;
+	return scan_shape(s, &t->elements, &t->rank);
+}
+
+/* What an entry says about itself must agree. */
+static int check_entry(struct dl_scan *s, const struct entry *t)
+{
+	uint64_t bits;
+
+	if (t->has != 7)
+		return refuse(s, "dtype, shape or data_offsets is missing");
+	if (__builtin_mul_overflow(t->elements, dl_dtype_bits(t->dtype), &bits))
+		return refuse(s, "size of shape and dtype overflows");
+	if (bits % 8)
+		return refuse(s, "not a whole number of bytes");
+	if (t->end < t->begin)
+		return refuse(s, "data_offsets run backwards");
+	if (t->end - t->begin != bits / 8)
+		return refuse(s, "data_offsets do not fit shape and dtype");
+	return 0;
+}
+
+static int scan_entry(struct dl_scan *s)
+{
+	struct dl_scan_item *item = s->item ? s->item + s->items : NULL;
+	struct entry entry = {.has = 0};
+	enum dl_json_token t;
+	uint32_t n, name = keep_text(s, &n);
+	int code;
+
+	s->entry = s->json.offset;
+	t = dl_json_next(&s->json);
+	if (t == DL_JSON_BAD)
+		return refuse_json(s);
+	if (t != DL_JSON_OBJECT)
+		return refuse(s, "its entry is not an object");
+	while ((t = dl_json_next(&s->json)) == DL_JSON_KEY) {
+		code = scan_field(s, &entry);
+		if (code)
+			return code;
+	}
+	if (t == DL_JSON_BAD)
+		return refuse_json(s);
+	code = check_entry(s, &entry);
+	if (item)
+		*item = (struct dl_scan_item){entry.begin, entry.end, name, n,
+			(uint32_t)entry.shape, entry.dtype};
+	s->items++;
+	s->dims += entry.rank;
+	return code;
+}
+
+static int scan_metadata(struct dl_scan *s)
+{
+	enum dl_json_token t = dl_json_next(&s->json);
+	struct dl_scan_pair pair;
+
+	if (t == DL_JSON_BAD)
+		return s->err->code;
+	if (t != DL_JSON_OBJECT)
+		return dl_fail(
+			s->err, DL_DATA, "__metadata__ is not an object");
+	while ((t = dl_json_next(&s->json)) == DL_JSON_KEY) {
+		pair.key = keep_text(s, &pair.key_n);
+		t = dl_json_next(&s->json);
+		if (t == DL_JSON_BAD)
+			return s->err->code;
+		if (t != DL_JSON_STRING)
+			return dl_fail(s->err, DL_DATA,
+				"__metadata__ holds a value that is not a "
+				"string (JSON byte %zu)",
+				s->json.offset);
+		pair.value = keep_text(s, &pair.value_n);
+		if (s->pair)
+			s->pair[s->pairs] = pair;
+		s->pairs++;
+	}
+	return t == DL_JSON_BAD ? s->err->code : 0;
+}
+
+/* One member of the top object, whose key was just read. */
+static int scan_member(struct dl_scan *s, int *metadata)
+{
+	if (!text_is(&s->json, "__metadata__"))
+		return scan_entry(s);
+	if ((*metadata)++)
+		return dl_fail(s->err, DL_DATA, "__metadata__ comes twice");
+	return scan_metadata(s);
+}
+
+static int scan_top(struct dl_scan *s)
+{
+	enum dl_json_token t = dl_json_next(&s->json);
+	int metadata = 0, code;
+
+	if (t != DL_JSON_OBJECT && t != DL_JSON_BAD)
+		return dl_fail(s->err, DL_DATA, "not a JSON object");
+	while (t != DL_JSON_BAD && t != DL_JSON_END) {
+		t = dl_json_next(&s->json);
+		if (t != DL_JSON_KEY)
+			continue;
+		code = scan_member(s, &metadata);
+		if (code)
+			return code;
+	}
+	return t == DL_JSON_BAD ? s->err->code : 0;
+}
+
+int dl_scan_header(struct dl_scan *s, const void *json, size_t n)
+{
+	int code;
+
+	s->items = s->pairs = s->dims = s->text_n = 0;
+	dl_json_init(&s->json, json, n, s->err);
+	code = scan_top(s);
+	dl_json_release(&s->json);
+	return code;
+}
+
+unsigned dl_scan_shape(
+	const void *json, const struct dl_scan_item *item, uint64_t *out)
+{
+	const unsigned char *p = (const unsigned char *)json + item->shape;
+	unsigned rank = 0;
+	int inside = 0;
+
+	while (*p != '[')
+		p++;
+	for (p++; *p != ']'; p++) {
+		int digit = *p >= '0' && *p <= '9';
+
+		if (digit && !inside)
+			out[rank++] = 0;
+		if (digit)
+			out[rank - 1] = out[rank - 1] * 10 + (*p - '0');
+		inside = digit;
+	}
+	return rank;
+}
