@@ -1,44 +1,41 @@
 #include "base/sort.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/mem.h"
 
 typedef int compare_fn(const void *ctx, uint32_t a, uint32_t b);
 
-/* Merges the sorted from[0..mid) and from[mid..n) into to. */
-static void merge(uint32_t *to, const uint32_t *from, size_t mid, size_t n,
-	compare_fn *compare, const void *ctx)
+void dl_sort(uint32_t *index, uint32_t *temp, size_t n, compare_fn *compare,
+	const void *ctx)
 {
-	size_t a = 0, b = mid;
+	size_t mid = n / 2, a = 0, b = mid;
+	uint32_t *to = index;
 
-	if (mid >= n || compare(ctx, from[mid - 1], from[mid]) <= 0) {
-		memcpy(to, from, n * sizeof *to);
+	if (n < 2)
 		return;
-	}
+	dl_sort(index, temp, mid, compare, ctx);
+	dl_sort(index + mid, temp, n - mid, compare, ctx);
+	if (compare(ctx, index[mid - 1], index[mid]) <= 0)
+		return;
+	memcpy(temp, index, mid * sizeof *temp);
 	while (a < mid && b < n)
-		if (compare(ctx, from[a], from[b]) <= 0)
-			*to++ = from[a++];
+		if (compare(ctx, temp[a], index[b]) <= 0)
+			*to++ = temp[a++];
 		else
-			*to++ = from[b++];
-	memcpy(to, from + a, (mid - a) * sizeof *to);
-	memcpy(to + (mid - a), from + b, (n - b) * sizeof *to);
+			*to++ = index[b++];
+	memcpy(to, temp + a, (mid - a) * sizeof *to);
 }
 
-void dl_sort_index(uint32_t *index, uint32_t *temp, size_t n,
-	compare_fn *compare, const void *ctx)
+uint32_t *dl_sorted(size_t n, compare_fn *compare, const void *ctx)
 {
-	uint32_t *from = index, *to = temp, *swap;
+	uint32_t *index = dl_alloc_array(n, sizeof *index);
+	uint32_t *temp = dl_alloc_array(n / 2, sizeof *temp);
 
 	for (size_t i = 0; i < n; i++)
 		index[i] = (uint32_t)i;
-	for (size_t width = 1; width < n; width *= 2) {
-		for (size_t i = 0; i < n; i += 2 * width)
-			merge(to + i, from + i, width,
-				n - i < 2 * width ? n - i : 2 * width, compare,
-				ctx);
-		swap = from;
-		from = to;
-		to = swap;
-	}
-	if (from != index)
-		memcpy(index, from, n * sizeof *index);
+	dl_sort(index, temp, n, compare, ctx);
+	free(temp);
+	return index;
 }

@@ -21,7 +21,7 @@ struct table {
 
 /* What a header owns, beside the arrays that the caller sees. */
 struct memory {
-	char *text;
+	char *text, *pairs;
 	uint64_t *shapes;
 	struct table names;
 };
@@ -78,26 +78,61 @@ static int check_names(const struct dl_scan *s, struct table *t)
 	return 0;
 }
 
+/* The string that begins at byte at of the header; the caller releases j. */
+static void read_string(struct dl_json *j, const struct dl_scan *s, size_t at)
+{
+	dl_json_init(j, s->json.in + at, s->json.n - at, NULL);
+	dl_json_next(j);
+}
+
+static int compare_decoded(const struct dl_scan *s, uint32_t a, uint32_t b)
+{
+	struct dl_json x, y;
+	int c;
+
+	read_string(&x, s, a);
+	read_string(&y, s, b);
+	c = memcmp(x.text, y.text, x.len < y.len ? x.len : y.len);
+	if (!c)
+		c = (x.len > y.len) - (x.len < y.len);
+	dl_json_release(&x);
+	dl_json_release(&y);
+	return c;
+}
+
+/* Keys are compared where they stand; only escapes must be decoded for it. */
 static int compare_keys(const void *ctx, uint32_t a, uint32_t b)
 {
 	const struct dl_scan *s = ctx;
-	const struct dl_scan_pair *x = s->pair + a, *y = s->pair + b;
-	uint32_t n = x->key_n < y->key_n ? x->key_n : y->key_n;
-	int c = memcmp(s->text + x->key, s->text + y->key, n);
+	const unsigned char *x = s->json.in + a + 1, *y = s->json.in + b + 1;
 
-	return c ? c : (x->key_n > y->key_n) - (x->key_n < y->key_n);
+	while (*x == *y && *x != '"' && *x != '\\') {
+		x++;
+		y++;
+	}
+	if (*x == '\\' || *y == '\\')
+		return compare_decoded(s, a, b);
+	return (*x != '"' ? *x : -1) - (*y != '"' ? *y : -1);
 }
 
-static int check_keys(const struct dl_scan *s, const uint32_t *by_key)
+/* Sorts the keys, unless one comes twice. */
+static int check_keys(const struct dl_scan *s)
 {
+	uint32_t *temp = dl_alloc_array(s->pairs / 2, sizeof *temp);
 	char shown[NAME_SHOWN];
+	struct dl_json j;
 
+	dl_sort(s->key, temp, s->pairs, compare_keys, s);
+	free(temp);
 	for (size_t i = 1; i < s->pairs; i++)
-		if (!compare_keys(s, by_key[i - 1], by_key[i]))
-			return dl_fail(s->err, DL_DATA,
+		if (!compare_keys(s, s->key[i - 1], s->key[i])) {
+			read_string(&j, s, s->key[i]);
+			dl_fail(s->err, DL_DATA,
 				"__metadata__: key \"%s\" comes twice",
-				shown_text(s, s->pair[by_key[i]].key,
-					s->pair[by_key[i]].key_n, shown));
+				dl_scrub(shown, sizeof shown, j.text, j.len));
+			dl_json_release(&j);
+			return DL_DATA;
+		}
 	return 0;
 }
 
@@ -135,33 +170,16 @@ static int check_offsets(const struct dl_scan *s, const uint32_t *by_offset)
 	return 0;
 }
 
-/* What the checks between entries find out. */
-struct order {
-	uint32_t *by_offset, *by_key, *temp;
-	struct table names;
-};
-
-static int check(const struct dl_scan *s, struct order *o)
-{
-	int code = check_names(s, &o->names);
-
-	if (code)
-		return code;
-	dl_sort_index(o->by_offset, o->temp, s->items, compare_offsets, s);
-	code = check_offsets(s, o->by_offset);
-	if (code)
-		return code;
-	dl_sort_index(o->by_key, o->temp, s->pairs, compare_keys, s);
-	return check_keys(s, o->by_key);
-}
-
 static void build_tensors(struct dl_header *h, const struct dl_scan *s,
-	const void *json, const struct order *o, uint64_t *shape)
+	const uint32_t *by_offset, struct memory *m)
 {
+	uint32_t *place = dl_alloc_array(s->items, sizeof *place);
+	uint64_t *shape = m->shapes;
+
 	h->tensors = s->items;
 	h->tensor = dl_alloc_array(s->items, sizeof *h->tensor);
 	for (size_t i = 0; i < s->items; i++) {
-		const struct dl_scan_item *item = s->item + o->by_offset[i];
+		const struct dl_scan_item *item = s->item + by_offset[i];
 		struct dl_tensor *t = h->tensor + i;
 
 		*t = (struct dl_tensor){
@@ -172,74 +190,94 @@ static void build_tensors(struct dl_header *h, const struct dl_scan *s,
 			.offset = item->begin,
 			.size = item->end - item->begin,
 		};
-		t->rank = dl_scan_shape(json, item, shape);
+		t->rank = dl_scan_shape(s->json.in, item, shape);
 		for (unsigned d = 0; d < t->rank; d++)
 			t->elements *= *shape++;
 		h->data_size = item->end;
-		o->temp[o->by_offset[i]] = (uint32_t)i;
+		place[by_offset[i]] = (uint32_t)i;
 	}
-	for (size_t i = 0; i < o->names.slots; i++)
-		if (o->names.slot[i] != FREE_SLOT)
-			o->names.slot[i] = o->temp[o->names.slot[i]];
+	for (size_t i = 0; i < m->names.slots; i++)
+		if (m->names.slot[i] != FREE_SLOT)
+			m->names.slot[i] = place[m->names.slot[i]];
+	free(place);
+}
+
+/* Copies the string that j has just read to *text, which moves on. */
+static struct dl_string copy_string(const struct dl_json *j, char **text)
+{
+	struct dl_string out = {*text, j->len};
+
+	memcpy(*text, j->text, j->len + 1);
+	*text += j->len + 1;
+	return out;
 }
 
 static void build_metas(
-	struct dl_header *h, const struct dl_scan *s, const struct order *o)
+	struct dl_header *h, const struct dl_scan *s, char *text)
 {
+	struct dl_json j;
+	size_t at;
+
 	h->metas = s->pairs;
 	h->meta = dl_alloc_array(s->pairs, sizeof *h->meta);
 	for (size_t i = 0; i < s->pairs; i++) {
-		const struct dl_scan_pair *p = s->pair + o->by_key[i];
-
-		h->meta[i][0] = (struct dl_string){s->text + p->key, p->key_n};
-		h->meta[i][1] =
-			(struct dl_string){s->text + p->value, p->value_n};
+		read_string(&j, s, s->key[i]);
+		h->meta[i][0] = copy_string(&j, &text);
+		at = s->key[i] + j.at;
+		dl_json_release(&j);
+		while (s->json.in[at] != '"') /* a colon, and space */
+			at++;
+		read_string(&j, s, at);
+		h->meta[i][1] = copy_string(&j, &text);
+		dl_json_release(&j);
 	}
 }
 
-/* Makes the caller's view, which keeps s's text and o's names. */
-static void build(struct dl_header *h, const struct dl_scan *s,
-	const void *json, const struct order *o)
+/* What is between tensors: 0, or 65; h takes s's text when they are fine. */
+static int keep_tensors(
+	struct dl_header *h, struct dl_scan *s, struct memory *m)
 {
-	struct memory *m = dl_alloc(sizeof *m);
+	uint32_t *by_offset = NULL;
+	int code;
 
-	m->text = s->text;
-	m->names = o->names;
-	m->shapes = dl_alloc_array(s->dims, sizeof *m->shapes);
-	h->memory = m;
-	build_tensors(h, s, json, o, m->shapes);
-	build_metas(h, s, o);
+	table_init(&m->names, s->items);
+	code = check_names(s, &m->names);
+	if (!code) {
+		by_offset = dl_sorted(s->items, compare_offsets, s);
+		code = check_offsets(s, by_offset);
+	}
+	if (!code) {
+		m->shapes = dl_alloc_array(s->dims, sizeof *m->shapes);
+		build_tensors(h, s, by_offset, m);
+	}
+	free(by_offset);
+	return code;
 }
 
-/* The second walk, what lies between entries, and the result. */
+/* The second walk, then what is between entries. */
 static int keep(
 	struct dl_header *h, struct dl_scan *s, const void *json, size_t n)
 {
-	size_t items = s->items, pairs = s->pairs;
-	struct order o;
+	struct memory *m = dl_alloc(sizeof *m);
 	int code;
 
-	s->item = dl_alloc_array(items, sizeof *s->item);
-	s->pair = dl_alloc_array(pairs, sizeof *s->pair);
-	s->text = dl_alloc(s->text_n);
-	o.by_offset = dl_alloc_array(items, sizeof *o.by_offset);
-	o.by_key = dl_alloc_array(pairs, sizeof *o.by_key);
-	o.temp = dl_alloc_array(items > pairs ? items : pairs, sizeof *o.temp);
-	table_init(&o.names, items);
+	h->memory = m;
+	s->item = dl_alloc_array(s->items, sizeof *s->item);
+	s->key = dl_alloc_array(s->pairs, sizeof *s->key);
+	s->text = m->text = dl_alloc(s->text_n);
 	code = dl_scan_header(s, json, n);
 	if (!code)
-		code = check(s, &o);
-	if (!code) {
-		build(h, s, json, &o);
-	} else {
-		free(s->text);
-		free(o.names.slot);
-	}
+		code = check_keys(s);
+	if (!code)
+		code = keep_tensors(h, s, m);
 	free(s->item);
-	free(s->pair);
-	free(o.by_offset);
-	free(o.by_key);
-	free(o.temp);
+	if (!code) {
+		m->pairs = dl_alloc(s->pair_text);
+		build_metas(h, s, m->pairs);
+	}
+	free(s->key);
+	if (code)
+		dl_header_release(h);
 	return code;
 }
 
@@ -263,6 +301,7 @@ void dl_header_release(struct dl_header *h)
 
 	if (m) {
 		free(m->text);
+		free(m->pairs);
 		free(m->shapes);
 		free(m->names.slot);
 		free(m);

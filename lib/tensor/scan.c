@@ -210,10 +210,30 @@ static int scan_entry(struct dl_scan *s)
 	return code;
 }
 
+static int scan_pair(struct dl_scan *s)
+{
+	enum dl_json_token t;
+
+	if (s->key)
+		s->key[s->pairs] = (uint32_t)s->json.offset;
+	s->pairs++;
+	s->pair_text += s->json.len + 1;
+	t = dl_json_next(&s->json);
+	if (t == DL_JSON_BAD)
+		return s->err->code;
+	if (t != DL_JSON_STRING)
+		return dl_fail(s->err, DL_DATA,
+			"__metadata__ holds a value that is not a string "
+			"(JSON byte %zu)",
+			s->json.offset);
+	s->pair_text += s->json.len + 1;
+	return 0;
+}
+
 static int scan_metadata(struct dl_scan *s)
 {
 	enum dl_json_token t = dl_json_next(&s->json);
-	struct dl_scan_pair pair;
+	int code;
 
 	if (t == DL_JSON_BAD)
 		return s->err->code;
@@ -221,19 +241,9 @@ static int scan_metadata(struct dl_scan *s)
 		return dl_fail(
 			s->err, DL_DATA, "__metadata__ is not an object");
 	while ((t = dl_json_next(&s->json)) == DL_JSON_KEY) {
-		pair.key = keep_text(s, &pair.key_n);
-		t = dl_json_next(&s->json);
-		if (t == DL_JSON_BAD)
-			return s->err->code;
-		if (t != DL_JSON_STRING)
-			return dl_fail(s->err, DL_DATA,
-				"__metadata__ holds a value that is not a "
-				"string (JSON byte %zu)",
-				s->json.offset);
-		pair.value = keep_text(s, &pair.value_n);
-		if (s->pair)
-			s->pair[s->pairs] = pair;
-		s->pairs++;
+		code = scan_pair(s);
+		if (code)
+			return code;
 	}
 	return t == DL_JSON_BAD ? s->err->code : 0;
 }
@@ -270,7 +280,7 @@ int dl_scan_header(struct dl_scan *s, const void *json, size_t n)
 {
 	int code;
 
-	s->items = s->pairs = s->dims = s->text_n = 0;
+	s->items = s->pairs = s->dims = s->text_n = s->pair_text = 0;
 	dl_json_init(&s->json, json, n, s->err);
 	code = scan_top(s);
 	dl_json_release(&s->json);

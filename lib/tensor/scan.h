@@ -4,8 +4,8 @@
  *
  * It is made twice, first to count, then to keep what the second kind of check
  * needs. That is less than the JSON takes (an entry has 50 bytes at least, of
- * which 47 and its name are kept), so a header that is refused never costs
- * more than it weighs.
+ * which 45 and its name are kept; a pair has 6, of which 6 are), so a header
+ * that is refused never costs more than it weighs.
  */
 #ifndef DL_TENSOR_SCAN_H
 #define DL_TENSOR_SCAN_H
@@ -24,17 +24,14 @@ struct dl_scan_item { /* a tensor */
 	uint32_t dtype;
 };
 
-struct dl_scan_pair {			     /* of __metadata__ */
-	uint32_t key, key_n, value, value_n; /* in text */
-};
-
 struct dl_scan {
 	struct dl_err *err; /* not NULL */
 	/* The caller's, to be filled; all NULL to count only. */
 	struct dl_scan_item *item;
-	struct dl_scan_pair *pair;
-	char *text; /* names, keys and values, with a NUL after each */
+	uint32_t *key; /* where in the JSON those of __metadata__ begin */
+	char *text;    /* names, with a NUL after each */
 	size_t items, pairs, dims, text_n;
+	size_t pair_text; /* bytes of keys and values, and a NUL after each */
 	/* private */
 	struct dl_json json;
 	size_t entry; /* where the key of the current entry begins */

@@ -75,17 +75,6 @@ static int compare(const void *ctx, uint32_t a, uint32_t b)
 	return c ? c : (x->name_n > y->name_n) - (x->name_n < y->name_n);
 }
 
-/* The order of n entries; the caller frees it. */
-static uint32_t *sorted(const struct list *l, size_t n)
-{
-	uint32_t *index = dl_alloc_array(n, sizeof *index);
-	uint32_t *temp = dl_alloc_array(n, sizeof *temp);
-
-	dl_sort_index(index, temp, n, compare, l);
-	free(temp);
-	return index;
-}
-
 static void add_text(
 	struct dl_buf *out, const struct list *l, size_t at, size_t n)
 {
@@ -94,7 +83,7 @@ static void add_text(
 
 static void add_metas(struct dl_buf *out, const struct list *l, size_t n)
 {
-	uint32_t *order = sorted(l, n);
+	uint32_t *order = dl_sorted(n, compare, l);
 
 	dl_buf_str(out, "\"__metadata__\":{");
 	for (size_t i = 0; i < n; i++) {
@@ -134,7 +123,7 @@ void dl_writer_finish(struct dl_writer *w, struct dl_buf *out, size_t *order)
 	struct list metas = {w->names.data, (const void *)w->metas.data};
 	struct list tensors = {w->names.data, (const void *)w->entries.data};
 	size_t start = out->len, pairs = w->metas.len / sizeof(struct entry);
-	uint32_t *index = sorted(&tensors, w->tensors);
+	uint32_t *index = dl_sorted(w->tensors, compare, &tensors);
 	uint64_t at = 0;
 
 	dl_buf_add(out, (unsigned char[8]){0}, 8);
