@@ -86,27 +86,20 @@ static double square_wide(const double *x, size_t n)
 	return total(lane);
 }
 
-static void weigh(double *sum, double c, const float *x, size_t n)
+static void accumulate(
+	double *sum, double c, const float *x, const float *next, size_t n)
 {
 	size_t i = 0;
 
-	for (; i + WIDE <= n; i += WIDE) {
-		wide v = c * widen(x + i);
+	for (; i + LANES <= n; i += LANES) {
+		if (next)
+			__builtin_prefetch(next + i);
+#pragma GCC unroll 8
+		for (int k = 0; k < LANES; k += WIDE) {
+			wide v = load_wide(sum + i + k) + c * widen(x + i + k);
 
-		memcpy(sum + i, &v, sizeof v);
-	}
-	for (; i < n; i++)
-		sum[i] = c * (double)x[i];
-}
-
-static void accumulate(double *sum, double c, const float *x, size_t n)
-{
-	size_t i = 0;
-
-	for (; i + WIDE <= n; i += WIDE) {
-		wide v = load_wide(sum + i) + c * widen(x + i);
-
-		memcpy(sum + i, &v, sizeof v);
+			memcpy(sum + i + k, &v, sizeof v);
+		}
 	}
 	for (; i < n; i++)
 		sum[i] += c * (double)x[i];
@@ -215,7 +208,6 @@ const struct dl_kernels DL_KERNELS = {
 	.square = square,
 	.square_wide = square_wide,
 	.dot = dot,
-	.weigh = weigh,
 	.accumulate = accumulate,
 	.narrow = narrow,
 	.add = add,

@@ -13,9 +13,11 @@ struct dl_kernels {
 	double (*square)(const float *x, size_t n);
 	double (*square_wide)(const double *x, size_t n);
 	double (*dot)(const float *x, const float *y, size_t n);
-	/* sum = c x; sum = sum + c x; out = x, rounded. */
-	void (*weigh)(double *sum, double c, const float *x, size_t n);
-	void (*accumulate)(double *sum, double c, const float *x, size_t n);
+	/* sum = sum + c x, in double. Meanwhile the n elements at next, unless
+	 * it is NULL, are fetched into the cache. */
+	void (*accumulate)(double *sum, double c, const float *x,
+		const float *next, size_t n);
+	/* out = x, rounded. */
 	void (*narrow)(float *out, const double *x, size_t n);
 	/* sum = sum + c x, in f32. */
 	void (*add)(float *sum, float c, const float *x, size_t n);

@@ -74,24 +74,39 @@ static void square_block(void *ctx, size_t i)
 		values(w->g->party.who[i / w->blocks], at, n, scratch), n);
 }
 
-/* The sum of the deltas times their coefficients. Nothing is made of nothing:
- * 0 times a delta is skipped, so that last keeps the sign of zero. */
+/*
+ * The values that combine reads after those of member j, so that memory is
+ * busy meanwhile: deltas are many, and read too little at a time for the CPU
+ * to see them coming. NULL when they are not there or fewer.
+ */
+static const float *next_values(
+	const struct work *w, size_t j, size_t at, size_t n)
+{
+	do {
+		if (++j == w->g->party.m) {
+			j = 0;
+			at += n;
+		}
+	} while (w->coef[j] == 0);
+	if (!w->g->party.who[j]->delta || at + n > w->s->offset + w->s->n)
+		return NULL;
+	return w->g->party.who[j]->delta + at;
+}
+
+/* The sum of the deltas times their coefficients. It starts at -0, which leaves
+ * even -0 as it is when added to; so does skipping 0 times a delta. */
 static void combine(
 	const struct work *w, size_t at, size_t n, double sum[STRIP])
 {
-	const struct dl_kernels *k = w->g->k;
 	float scratch[STRIP];
-	int begun = 0;
 
-	for (size_t j = 0; j < w->g->party.m; j++) {
-		if (w->coef[j] == 0)
-			continue;
-		(begun ? k->accumulate : k->weigh)(sum, w->coef[j],
-			values(w->g->party.who[j], at, n, scratch), n);
-		begun = 1;
-	}
-	if (!begun)
-		memset(sum, 0, n * sizeof *sum);
+	for (size_t i = 0; i < STRIP; i++)
+		sum[i] = -0.0;
+	for (size_t j = 0; j < w->g->party.m; j++)
+		if (w->coef[j] != 0)
+			w->g->k->accumulate(sum, w->coef[j],
+				values(w->g->party.who[j], at, n, scratch),
+				next_values(w, j, at, n), n);
 }
 
 static void direct_block(void *ctx, size_t block)
