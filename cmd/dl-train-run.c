@@ -168,15 +168,21 @@ static void show_status(struct run *r, double loss)
 	uint64_t done = t->clock - r->first, end = t->adamw.options.steps;
 	double seconds = (double)(dl_now() - r->started) / 1e9;
 	double rate = (double)done / seconds;
-	char eta[DL_HUMAN] = "?";
+	double speed = rate * (double)dl_training_step_tokens(t);
+	char left[DL_HUMAN];
 
-	if (end >= t->clock)
-		dl_human_duration(
-			eta, (int64_t)((double)(end - t->clock) / rate * 1e9));
+	if (end < t->clock) {
+		cmd_status_show(&r->status,
+			"step %llu, loss %.4f, %.0f tokens/s",
+			(unsigned long long)t->clock, loss, speed);
+		return;
+	}
+	dl_human_duration(
+		left, (int64_t)((double)(end - t->clock) / rate * 1e9));
 	cmd_status_show(&r->status,
 		"step %llu of %llu, loss %.4f, %.0f tokens/s, %s left",
 		(unsigned long long)t->clock, (unsigned long long)end, loss,
-		rate * (double)dl_training_step_tokens(t), eta);
+		speed, left);
 }
 
 static void note_held_out(struct run *r)

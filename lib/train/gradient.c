@@ -1,6 +1,5 @@
 #include "train/gradient.h"
 
-#include <cblas.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,7 +30,6 @@ struct dl_gradient *dl_gradient_new(
 	struct dl_gradient *g = dl_alloc(sizeof(*g));
 	size_t threads = dl_pool_threads(pool);
 
-	openblas_set_num_threads(1);
 	g->m = m;
 	g->pool = pool;
 	g->workers = threads < sequences ? threads : sequences;

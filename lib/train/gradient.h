@@ -1,8 +1,7 @@
 /*
  * The gradient of a batch, its sequences shared out to threads, each with a
  * pass and a gradient of its own; these are summed in a fixed order, so that
- * the same number of threads gives the same bits. The threads of BLAS stay
- * out of it: each product runs on the thread that asks for it.
+ * the same number of threads gives the same bits.
  */
 #ifndef DL_TRAIN_GRADIENT_H
 #define DL_TRAIN_GRADIENT_H

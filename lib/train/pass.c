@@ -1,5 +1,6 @@
 #include "train/pass.h"
 
+#include <cblas.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +10,7 @@
 #include "train/kernels.h"
 
 /* Rows of activations that still fit a core's cache together with weights. */
-enum { ROWS = 512, HEAD_NUMBERS = 1 << 18, LINE = 16 };
+enum { ROWS = 256, HEAD_NUMBERS = 1 << 18, LINE = 16 };
 
 /* What a layer keeps of a pass forwards for the pass back, a row each. */
 struct kept {
@@ -95,6 +96,7 @@ struct dl_pass *dl_pass_new(const struct dl_llama *m, size_t sequences)
 	const struct dl_config *c = &m->config;
 	struct dl_pass *p = dl_alloc(sizeof(*p));
 
+	openblas_set_num_threads(1);
 	p->m = m;
 	p->k = dl_train_kernels();
 	p->sequences = clamp(ROWS / c->context, sequences);

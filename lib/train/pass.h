@@ -1,6 +1,7 @@
 /*
  * A pass through the model, forwards and back, over a few sequences at a time.
- * All it needs is placed once, in one arena; nothing is allocated a step.
+ * All it needs is placed once, in one arena; nothing is allocated a step. BLAS
+ * is told to run each product on the thread that asks for it.
  */
 #ifndef DL_TRAIN_PASS_H
 #define DL_TRAIN_PASS_H
