@@ -10,6 +10,11 @@
 /* Numbers a block: sums are made a block, in a fixed order, whoever runs it. */
 enum { BLOCK = 1 << 15 };
 
+static size_t blocks(size_t n)
+{
+	return (n + BLOCK - 1) / BLOCK;
+}
+
 void dl_adamw_init(struct dl_adamw *a, const struct dl_llama *m,
 	const struct dl_adamw_options *options)
 {
@@ -18,6 +23,7 @@ void dl_adamw_init(struct dl_adamw *a, const struct dl_llama *m,
 	a->options = *options;
 	a->first = dl_big_alloc(m->size * sizeof(float));
 	a->second = dl_big_alloc(m->size * sizeof(float));
+	a->sums = dl_alloc_array(blocks(m->size), sizeof(*a->sums));
 }
 
 void dl_adamw_release(struct dl_adamw *a)
@@ -26,6 +32,7 @@ void dl_adamw_release(struct dl_adamw *a)
 		return;
 	dl_big_free(a->first, a->m->size * sizeof(float));
 	dl_big_free(a->second, a->m->size * sizeof(float));
+	free(a->sums);
 	memset(a, 0, sizeof(*a));
 }
 
@@ -67,17 +74,15 @@ static void sum_block(void *ctx, size_t i)
 		s->x + at, left < BLOCK ? left : BLOCK);
 }
 
-static double norm(struct dl_pool *pool, const float *x, size_t n)
+static double norm(
+	const struct dl_adamw *a, struct dl_pool *pool, const float *x)
 {
-	size_t blocks = (n + BLOCK - 1) / BLOCK;
+	struct sums s = {x, a->m->size, a->sums};
 	double total = 0;
-	double *sum = dl_alloc_array(blocks, sizeof(*sum));
-	struct sums s = {x, n, sum};
 
-	dl_pool_run(pool, blocks, sum_block, &s);
-	for (size_t i = 0; i < blocks; i++)
-		total += sum[i];
-	free(sum);
+	dl_pool_run(pool, blocks(s.n), sum_block, &s);
+	for (size_t i = 0; i < blocks(s.n); i++)
+		total += s.sum[i];
 	return sqrt(total);
 }
 
@@ -105,7 +110,7 @@ double dl_adamw_update(struct dl_adamw *a, struct dl_pool *pool, uint64_t clock,
 	float *values, const float *grad)
 {
 	const struct dl_adamw_options *o = &a->options;
-	double length = norm(pool, grad, a->m->size), t;
+	double length = norm(a, pool, grad), t;
 	struct update u = {a, values, grad, .rate = dl_adamw_rate(a, clock)};
 
 	if (!isfinite(length))

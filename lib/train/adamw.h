@@ -30,6 +30,7 @@ struct dl_adamw {
 	float *first, *second; /* moments, m->size numbers each */
 	uint64_t updates;      /* since the moments were zero */
 	uint64_t since;	       /* the clock when they were */
+	double *sums; /* private: scratch of the norm of the gradient */
 };
 
 void dl_adamw_init(struct dl_adamw *a, const struct dl_llama *m,
