@@ -9,7 +9,7 @@
 
 /* A push that is not settled. */
 struct sent {
-	uint64_t seq, steps;
+	uint64_t seq, step, steps;
 	int taken;   /* the syncer has it */
 	int waiting; /* ... and has no round for it yet */
 };
@@ -142,6 +142,7 @@ static void copy(struct dl_learn *l, uint32_t p)
 		f->sent = dl_resize(f->sent, f->sent_cap, sizeof *f->sent);
 	}
 	f->sent[f->sents++] = (struct sent){.seq = ++f->seq,
+		.step = clock_of(l, p),
 		.steps = f->steps};
 	a->syncer = syncer_of(l, p);
 	a->fragment = p;
@@ -480,7 +481,10 @@ static void on_welcome(struct dl_learn *l, const struct dl_learn_event *ev)
 			if (f->sent[i].seq <= ev->seqs[p])
 				continue;
 			f->sent[i].taken = f->sent[i].waiting = 0;
+			if (f->sent[i].step > s->clock)
+				f->sent[i].step = s->clock;
 			a = act(l, DL_LA_RESEND);
+			a->step = f->sent[i].step;
 			a->syncer = ev->syncer;
 			a->fragment = p;
 			a->seq = f->sent[i].seq;

@@ -80,6 +80,7 @@ enum phase { RUNNING, COLLECTING, MERGING, SENDING, DONE };
 struct dl_sync {
 	struct dl_sync_config config;
 	uint32_t fragments;
+	uint32_t served; /* of them */
 	uint64_t epoch, clock, tokens;
 	int64_t now;
 	struct learner **learner; /* in byte order of names */
@@ -94,6 +95,13 @@ struct dl_sync {
 	double quorum_ns, sync_ns;
 	int64_t grace_ns;
 };
+
+static inline int serves(const struct dl_sync *s, uint32_t p)
+{
+	return p < s->fragments
+		&& (!s->config.shards
+			|| p % s->config.shards == s->config.shard);
+}
 
 /* An exponential moving average; the first sample counts as it is. */
 static inline double smooth(double old, double sample)

@@ -20,6 +20,8 @@ void begin_end(struct dl_sync *s)
 	for (uint32_t p = 0; p < s->fragments; p++) {
 		struct fragment *f = &s->fragment[p];
 
+		if (!serves(s, p))
+			continue;
 		if (!f->open) {
 			f->open = 1;
 			f->round_step = s->clock;
@@ -47,7 +49,7 @@ static size_t missing(const struct dl_sync *s)
 		if (!l->connected)
 			continue;
 		if (s->phase == COLLECTING ? !l->drained
-			: l->finals < s->fragments)
+			: l->finals < s->served)
 			n++;
 	}
 	return n;
@@ -80,9 +82,9 @@ static void send_finals(struct dl_sync *s)
 	next_phase(s, SENDING);
 	for (size_t i = 0; i < s->learners; i++) {
 		s->learner[i]->finals = 0;
-		for (uint32_t p = 0; s->learner[i]->connected
-			&& p < s->fragments; p++)
-			send_global(s, s->learner[i], p);
+		for (uint32_t p = 0; p < s->fragments; p++)
+			if (s->learner[i]->connected && serves(s, p))
+				send_global(s, s->learner[i], p);
 	}
 }
 
@@ -120,7 +122,7 @@ void on_applied(struct dl_sync *s, const struct dl_sync_event *ev)
 {
 	struct learner *l = find_learner(s, ev->learner);
 
-	if (!l || !l->connected || ev->fragment >= s->fragments)
+	if (!l || !l->connected || !serves(s, ev->fragment))
 		return;
 	l->got[ev->fragment] = l->steps;
 	if (s->phase == SENDING

@@ -23,7 +23,10 @@ static double median(double *v, size_t n)
 	return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
 }
 
-enum { SPEEDS_NEEDED = 3 }; /* with fewer learners nobody can tell who lies */
+enum {
+	SPEEDS_NEEDED = 3, /* with fewer learners nobody can tell who lies */
+	BURST_LEAST = 64,  /* steps that may always come at once */
+};
 
 /* Nanoseconds a step of the median live learner; 0 unknown. */
 static double median_step_ns(const struct dl_sync *s)
@@ -57,6 +60,8 @@ enum dl_refusal judge_step(struct dl_sync *s, const struct learner *l,
 	steps = ev->steps - l->steps;
 	if (ev->clock > l->ceiling + steps)
 		return DL_REFUSED_CLOCK;
+	if (most < BURST_LEAST)
+		most = BURST_LEAST;
 	step_ns = median_step_ns(s);
 	if (step_ns <= 0 || *credit > most)
 		*credit = most;

@@ -214,6 +214,8 @@ static void bring_up(struct dl_sync *s, struct learner *l,
 		const struct fragment *f = &s->fragment[p];
 		struct dl_sync_action *a;
 
+		if (!serves(s, p))
+			continue;
 		tell_settled(s, l, p);
 		if (s->phase == SENDING
 			|| (!same_version(has[p], f->version)

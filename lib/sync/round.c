@@ -79,7 +79,7 @@ void consider_rounds(struct dl_sync *s)
 		struct fragment *f = &s->fragment[p];
 		uint64_t due = dl_due_latest(s->config.schedule, p, s->clock);
 
-		if (due <= f->considered)
+		if (due <= f->considered || !serves(s, p))
 			continue;
 		f->considered = due;
 		if (!f->open && due > f->step && enough_steps(s, p))
@@ -501,7 +501,7 @@ void on_push(struct dl_sync *s, const struct dl_sync_event *ev)
 
 	/* From a connection that is gone, or by nobody we know. */
 	if (!in || !l->connected || !is_current(l, ev->instance)
-		|| ev->fragment >= s->fragments) {
+		|| !serves(s, ev->fragment)) {
 		act(s, DL_ACT_RELEASE)->push = ev->push;
 		return;
 	}

@@ -35,6 +35,8 @@ static struct dl_sync *make(const struct dl_sync_config *c)
 	s->fragments = c->schedule.fragments;
 	s->fragment = dl_alloc_array(s->fragments, sizeof *s->fragment);
 	s->end_at = INT64_MAX;
+	for (uint32_t p = 0; p < s->fragments; p++)
+		s->served += serves(s, p) ? 1 : 0;
 	return s;
 }
 
@@ -115,7 +117,7 @@ static void on_want(struct dl_sync *s, const struct dl_sync_event *ev)
 {
 	struct learner *l = find_learner(s, ev->learner);
 
-	if (l && l->connected && ev->fragment < s->fragments)
+	if (l && l->connected && serves(s, ev->fragment))
 		send_global(s, l, ev->fragment);
 }
 

@@ -37,6 +37,8 @@ enum dl_grace { DL_GRACE_NONE, DL_GRACE_ADAPTIVE, DL_GRACE_FIXED };
 
 struct dl_sync_config {
 	struct dl_schedule schedule; /* P and H */
+	uint32_t shard, shards;      /* serves p when p mod shards is shard;
+				      * shards 0: serves all */
 	uint32_t quorum;             /* K >= 1 */
 	uint64_t tau;                /* overlap, steps */
 	uint64_t min_h;              /* steps since p was received */

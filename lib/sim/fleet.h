@@ -1,0 +1,73 @@
+/*
+ * A fleet in virtual time: learner cores drive a syncer's core (or several
+ * that share the fragments) over links with delays, while processes die,
+ * links break, trainers crash, syncers restart and somebody lies. There are no
+ * tensors; the ledger follows every own step instead, and the run stops at the
+ * first rule of DESIGN's "Rounds" that it sees broken.
+ */
+#ifndef DL_SIM_FLEET_H
+#define DL_SIM_FLEET_H
+
+#include <stdint.h>
+
+#include "learn/learn.h"
+#include "sim/ledger.h"
+#include "sync/sync.h"
+
+struct dl_fleet_learner {
+	int64_t step_ns;     /* mean time of an inner step */
+	double jitter;	     /* its deviation, relative */
+	uint64_t tokens;     /* a step */
+	int64_t delay_ns;    /* of a message, each way */
+	int64_t transfer_ns; /* of a fragment, each way; one at a time */
+	int64_t start_ns;    /* when it first comes */
+	int liar;
+};
+
+struct dl_fleet_config {
+	struct dl_sync_config sync;
+	enum dl_apply apply;
+	double alpha;
+	int wait;
+	uint32_t learners;
+	const struct dl_fleet_learner *learner;
+	uint32_t syncers; /* fragment p is served by p mod syncers */
+	int64_t merge_ns;
+	/* Mean times between (0: never) and how long each lasts. */
+	int64_t death_ns, down_ns;    /* a learner's process */
+	int64_t drain_ns;	      /* ... that ends on SIGTERM */
+	int64_t cut_ns, cut_for_ns;   /* a link */
+	int64_t trainer_ns, load_ns;  /* a trainer */
+	int64_t crash_ns, restart_ns; /* a syncer; half are SIGTERM */
+	double copy_fails;	      /* share of copies with a dying trainer */
+	int64_t detect_ns;	      /* until a broken link is noticed */
+	/* The end is asked for at the first of these that is not 0. */
+	uint64_t rounds, steps;
+	int64_t time_ns;
+	int calm_end; /* nothing more breaks once it was asked for */
+	uint64_t seed;
+};
+
+/* Defaults for that many fragments; learners are the caller's. */
+void dl_fleet_config_default(struct dl_fleet_config *c, uint32_t fragments);
+
+struct dl_fleet_line {
+	struct dl_account account;
+	uint64_t steps, clock;
+	uint64_t rounds, reported; /* member of; pushed in time */
+	int64_t busy_ns, up_ns;	   /* training; alive */
+	int64_t allocated_ns;	   /* since it first came */
+};
+
+struct dl_fleet_result {
+	struct dl_fleet_line *learner; /* one each */
+	struct dl_fleet_line total;    /* the sum; the highest clock */
+	uint64_t rounds, merges;       /* opened; committed */
+	int64_t ended_ns;	       /* when all was over */
+	char fault[200];	       /* the first broken rule, or "" */
+};
+
+void dl_fleet_run(const struct dl_fleet_config *c, struct dl_fleet_result *out);
+void dl_fleet_result_release(struct dl_fleet_result *r);
+
+#endif

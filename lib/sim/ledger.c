@@ -1,0 +1,142 @@
+#include "sim/ledger.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+
+void dl_ledger_init(struct dl_ledger *l, uint32_t learners, uint32_t fragments)
+{
+	*l = (struct dl_ledger){.learners = learners, .fragments = fragments};
+	l->learner = dl_alloc_array(learners, sizeof *l->learner);
+	l->unsent =
+		dl_alloc_array((size_t)learners * fragments, sizeof *l->unsent);
+}
+
+void dl_ledger_release(struct dl_ledger *l)
+{
+	free(l->learner);
+	free(l->unsent);
+	free(l->push);
+	*l = (struct dl_ledger){0};
+}
+
+void dl_ledger_fault(struct dl_ledger *l, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (l->fault[0])
+		return;
+	va_start(ap, fmt);
+	vsnprintf(l->fault, sizeof l->fault, fmt, ap);
+	va_end(ap);
+}
+
+static uint64_t *unsent(const struct dl_ledger *l, uint32_t m, uint32_t p)
+{
+	return &l->unsent[(size_t)m * l->fragments + p];
+}
+
+void dl_ledger_step(struct dl_ledger *l, uint32_t m)
+{
+	l->learner[m].own += l->fragments;
+	for (uint32_t p = 0; p < l->fragments; p++)
+		++*unsent(l, m, p);
+}
+
+size_t dl_ledger_copy(struct dl_ledger *l, uint32_t m, uint32_t p,
+	uint64_t instance, uint64_t seq, uint64_t steps)
+{
+	if (steps != *unsent(l, m, p) || !steps)
+		dl_ledger_fault(l, "a push claims %llu steps, %llu were made",
+			(unsigned long long)steps,
+			(unsigned long long)*unsent(l, m, p));
+	if (l->pushes == l->cap) {
+		l->cap = l->cap ? 2 * l->cap : 256;
+		l->push = dl_resize(l->push, l->cap, sizeof *l->push);
+	}
+	l->push[l->pushes] = (struct dl_ledger_push){.learner = m,
+		.fragment = p,
+		.instance = instance,
+		.seq = seq,
+		.steps = *unsent(l, m, p)};
+	*unsent(l, m, p) = 0;
+	return l->pushes++;
+}
+
+void dl_ledger_apply(
+	struct dl_ledger *l, uint32_t m, const struct dl_learn_action *a)
+{
+	uint64_t *n = unsent(l, m, a->fragment), keep = 0;
+
+	if (a->apply == DL_APPLY_CARRY)
+		keep = *n;
+	else if (a->apply == DL_APPLY_BLEND)
+		keep = (uint64_t)llround(a->alpha * (double)*n);
+	l->learner[m].overwritten += *n - keep;
+	*n = keep;
+}
+
+void dl_ledger_fate(struct dl_ledger *l, size_t push, enum dl_fate fate)
+{
+	struct dl_ledger_push *x = &l->push[push];
+
+	if (x->fate == DL_FATE_MERGED) {
+		if (fate != DL_FATE_LOST)
+			dl_ledger_fault(l,
+				"push %llu of fragment %u by learner %u was "
+				"merged before",
+				(unsigned long long)x->seq, x->fragment,
+				x->learner);
+		return;
+	}
+	/* One that was dropped is not also lost with its learner. */
+	if (fate == DL_FATE_LOST && x->fate != DL_FATE_OUT)
+		return;
+	x->fate = fate;
+}
+
+void dl_ledger_reset(struct dl_ledger *l, uint32_t m)
+{
+	for (uint32_t p = 0; p < l->fragments; p++) {
+		l->learner[m].lost += *unsent(l, m, p);
+		*unsent(l, m, p) = 0;
+	}
+}
+
+static void add_push(struct dl_account *a, const struct dl_ledger_push *x)
+{
+	uint64_t *const where[] = {
+		[DL_FATE_OUT] = &a->out,
+		[DL_FATE_LATE] = &a->late,
+		[DL_FATE_REFUSED] = &a->refused,
+		[DL_FATE_LOST] = &a->lost,
+		[DL_FATE_MERGED] = &a->merged,
+	};
+
+	*where[x->fate] += x->steps;
+	a->pushes++;
+	a->merged_pushes += x->fate == DL_FATE_MERGED;
+	a->late_pushes += x->fate == DL_FATE_LATE;
+}
+
+uint64_t dl_ledger_unsent(const struct dl_ledger *l, uint32_t m)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t p = 0; p < l->fragments; p++)
+		sum += *unsent(l, m, p);
+	return sum;
+}
+
+void dl_ledger_sum(
+	const struct dl_ledger *l, uint32_t m, struct dl_account *out)
+{
+	*out = l->learner[m];
+	out->unsent = dl_ledger_unsent(l, m);
+	for (size_t i = 0; i < l->pushes; i++)
+		if (l->push[i].learner == m)
+			add_push(out, &l->push[i]);
+}
