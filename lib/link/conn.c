@@ -55,6 +55,13 @@ int64_t dl_conn_deadline(const struct dl_conn *c)
 	return at;
 }
 
+static int is_silent(const struct dl_conn *c, int64_t now)
+{
+	int64_t limit = c->config.silence_ns;
+
+	return limit && now - c->heard >= limit;
+}
+
 /* What is due by time alone. */
 static int check_time(struct dl_conn *c, int64_t now, struct dl_err *e)
 {
@@ -64,7 +71,7 @@ static int check_time(struct dl_conn *c, int64_t now, struct dl_err *e)
 	if (c->finish)
 		return now < c->finish ? 0
 				       : dl_fail(e, DL_UNAVAILABLE, "finished");
-	if (cf->silence_ns && now - c->heard >= cf->silence_ns)
+	if (is_silent(c, now))
 		return dl_fail(e, DL_UNAVAILABLE, "silent for %s",
 			dl_human_duration(silence, now - c->heard));
 	if (cf->beat_ns && !dl_conn_has_output(c) &&
@@ -76,15 +83,18 @@ static int check_time(struct dl_conn *c, int64_t now, struct dl_err *e)
 /* Writes; the last byte of a finishing connection closes this direction. */
 static int do_output(struct dl_conn *c, int64_t now, struct dl_err *e)
 {
-	struct dl_err late;
+	struct dl_err late = {0};
+	int code, last;
 
 	if (c->shut)
 		return 0;
-	if (dl_conn_write(c, now, e)) {
+	code = dl_conn_write(c, now, e);
+	if (code) {
 		/* The peer may have said why before it went. */
-		if (dl_conn_read(c, now, &late))
+		last = dl_conn_read(c, now, &late);
+		if (last)
 			*e = late;
-		return e->code;
+		return last ? last : code;
 	}
 	if (c->finish && !dl_conn_has_output(c)) {
 		shutdown(c->fd, SHUT_WR);
@@ -99,7 +109,8 @@ int dl_conn_work(
 	struct dl_err why = {0};
 	int code = 0;
 
-	if (!c->why.code && revents & ~POLLOUT)
+	/* It is not silent when we were busy and its bytes wait here. */
+	if (!c->why.code && (revents & ~POLLOUT || is_silent(c, now)))
 		code = dl_conn_read(c, now, &why);
 	if (!c->why.code && !code)
 		code = check_time(c, now, &why);

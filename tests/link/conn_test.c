@@ -262,7 +262,7 @@ static void test_skip(struct pair *p)
 	p->b.c.config.data = (struct dl_limits){0, 0};
 	send_values(&p->a, 0, 2, 1, &x);
 	settle(p, 0);
-	ok(p->b.over == DL_PROTOCOL && strstr(p->b.why.text, "limit"),
+	ok(p->b.over == DL_PROTOCOL && strstr(p->b.why.text, "allowed"),
 		"data above the limit ends it: %s", p->b.why.text);
 	close_pair(p);
 }
@@ -405,7 +405,12 @@ static void test_time(struct pair *p)
 	work(&p->b, 7 * s);
 	ok(!p->b.over && dl_conn_deadline(&p->b.c) == 8 * s,
 		"any byte received is life");
-	work(&p->b, 8 * s);
+	send_end(&p->a, 2);
+	work(&p->a, 4 * s);
+	p->b.over = dl_conn_work(&p->b.c, 0, 9 * s, &p->b.why);
+	ok(!p->b.over && p->b.last == 2,
+		"so are bytes that wait while we are busy");
+	work(&p->b, 14 * s);
 	ok(p->b.over == DL_UNAVAILABLE && strstr(p->b.why.text, "silent for"),
 		"the silent are dropped: %s", p->b.why.text);
 	close_pair(p);
@@ -516,7 +521,7 @@ int main(void)
 	test_garbage(&p, "GET / HTTP/1.1\r\n", 16, "channel 84");
 	test_garbage(&p, "\0\0\0", 3, "without a channel");
 	test_garbage(
-		&p, "\x0a\0\0\xff\xff\xff\xff\xff\xff\xff\xff!", 12, "limit");
+		&p, "\x0a\0\0\xff\xff\xff\xff\xff\xff\xff\xff!", 12, "allowed");
 	test_garbage(&p, "\x0b\0\0\2\0\0\0\0\0\0\0{}", 13, "dl.format");
 	test_garbage(&p, "\x0b\0\0\2\0\0\0\0\0\0\0[]", 13, "");
 	test_channels(&p);
