@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/input.h"
+
 ssize_t dl_read_full(int fd, void *buf, size_t n)
 {
 	size_t got = 0;
@@ -73,20 +75,22 @@ int dl_open_read(const char *path, int *fd, struct dl_err *e)
 
 static int read_all(int fd, size_t limit, struct dl_buf *out, struct dl_err *e)
 {
-	for (;;) {
-		ssize_t r;
+	struct dl_input in;
+	ssize_t n;
 
+	dl_input_init(&in, fd);
+	do {
 		dl_buf_reserve(out, 65536);
-		r = dl_read_full(fd, out->data + out->len, 65536);
-		if (r < 0)
-			return dl_fail_sys(e, DL_IOERR, "cannot read");
-		out->len += (size_t)r;
-		if (out->len > limit)
-			return dl_fail(e, DL_DATA, "larger than %zu bytes",
-				limit);
-		if (r < 65536)
-			return 0;
-	}
+		n = dl_input_read(&in, out->data + out->len, 65536, e);
+		if (n > 0)
+			out->len += (size_t)n;
+	} while (n > 0 && out->len <= limit);
+	dl_input_release(&in);
+	if (n < 0)
+		return e ? e->code : DL_IOERR;
+	if (n)
+		return dl_fail(e, DL_DATA, "larger than %zu bytes", limit);
+	return 0;
 }
 
 int dl_read_file(const char *path, size_t limit, struct dl_buf *out,

@@ -21,8 +21,8 @@ int dl_write_full(int fd, const void *buf, size_t n);
 /* Opens for reading; 66 when there is none, 74 else. "-" is not special. */
 int dl_open_read(const char *path, int *fd, struct dl_err *e);
 
-/* The whole file ("-" is standard input) into out (cleared first), refused
- * (65) above limit bytes. */
+/* The whole file ("-" is standard input; what zstd compressed is decompressed)
+ * into out (cleared first), refused (65) above limit bytes. */
 int dl_read_file(const char *path, size_t limit, struct dl_buf *out,
 	struct dl_err *e);
 

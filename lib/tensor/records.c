@@ -1,12 +1,12 @@
 #include "tensor/records.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/input.h"
 #include "base/mem.h"
 
 enum { BLOCK = 1 << 20 };
@@ -25,15 +25,18 @@ static int open_input(const char *path, int *fd, struct dl_err *e)
 }
 
 /* A regular file gives its size and can be read at any place. One that someone
- * has begun to read is taken as a pipe: it goes on where they stopped. */
+ * has begun to read is taken as a pipe: it goes on where they stopped; so is
+ * one that is compressed. */
 static int seekable(int fd, uint64_t *size)
 {
+	unsigned char magic[DL_ZSTD_MAGIC];
 	struct stat st;
 
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || lseek(fd, 0, SEEK_CUR))
 		return 0;
 	*size = (uint64_t)st.st_size;
-	return 1;
+	return dl_pread_full(fd, magic, sizeof magic, 0) != sizeof magic
+		|| !dl_input_is_zstd(magic, sizeof magic);
 }
 
 static int temporary(int *fd, struct dl_err *e)
@@ -55,23 +58,26 @@ static int temporary(int *fd, struct dl_err *e)
 /* Copies what is left in *fd to a file without a name, which replaces it. */
 static int spool(int *fd, uint64_t *size, struct dl_err *e)
 {
+	struct dl_input in;
 	unsigned char *block;
 	ssize_t n;
 	int to, rc = temporary(&to, e);
 
 	if (rc)
 		return rc;
+	dl_input_init(&in, *fd);
 	block = dl_alloc(BLOCK);
 	*size = 0;
-	while (!rc && (n = dl_read_full(*fd, block, BLOCK)) != 0) {
+	while (!rc && (n = dl_input_read(&in, block, BLOCK, e)) != 0) {
 		if (n < 0)
-			rc = dl_fail_sys(e, DL_IOERR, "cannot read");
+			rc = e->code;
 		else if (dl_write_full(to, block, (size_t)n))
 			rc = dl_fail_sys(e, DL_IOERR, "temporary file");
 		else
 			*size += (uint64_t)n;
 	}
 	free(block);
+	dl_input_release(&in);
 	close(*fd);
 	*fd = to;
 	return rc;
@@ -238,26 +244,26 @@ static int feed(struct dl_reader *r, const unsigned char *p, size_t n,
 
 static int walk_pipe(int fd, walk_fn *f, void *ctx, struct dl_err *e)
 {
+	struct dl_input in;
 	struct dl_reader r;
 	unsigned char *block = dl_alloc(BLOCK);
-	uint64_t total = 0;
 	ssize_t n;
-	int rc = 0;
+	int empty = 1, rc = 0;
 
+	dl_input_init(&in, fd);
 	dl_reader_init(&r, (struct dl_limits)DL_LIMITS_FILE);
-	/* What is there, not full blocks: a header is shown when it comes. */
-	while (!rc && (n = read(fd, block, BLOCK)) != 0) {
-		if (n > 0) {
-			total += (uint64_t)n;
+	while (!rc && (n = dl_input_read(&in, block, BLOCK, e)) != 0) {
+		if (n < 0)
+			rc = e->code;
+		else
 			rc = feed(&r, block, (size_t)n, f, ctx, e);
-		} else if (errno != EINTR) {
-			rc = dl_fail_sys(e, DL_IOERR, "cannot read");
-		}
+		empty = 0;
 	}
 	if (!rc)
-		rc = total ? dl_reader_end(&r, e)
-			   : dl_fail(e, DL_DATA, "empty");
+		rc = empty ? dl_fail(e, DL_DATA, "empty")
+			   : dl_reader_end(&r, e);
 	dl_reader_release(&r);
+	dl_input_release(&in);
 	free(block);
 	return rc;
 }
