@@ -53,7 +53,8 @@ examples() {
 	/^\.\\" not run:/ { skip = 1 }
 	/^\.Bd -literal/ { block = inside && !skip; skip = 0 }
 	/^\.Ed/ { block = 0 }
-	block && /^[$>] / { print substr($0, 3) }
+	{ command = block && (/^[$] / || (command && /^> /)) }
+	command { print substr($0, 3) }
 	' "$1" | sed 's/\\e/\\/g; s/\\&//g; s/\\(aq/'"'"'/g; s/\\-/-/g'
 }
 
