@@ -81,6 +81,8 @@ static const char *const belows[] = {"wait", "merge", NULL};
 static const struct dl_field config_fields[] = {
 	CONFIG("fragments", DL_FIELD_U32, schedule.fragments, NULL),
 	CONFIG("h", DL_FIELD_U64, schedule.h, NULL),
+	CONFIG("shard", DL_FIELD_U32, shard, NULL),
+	CONFIG("shards", DL_FIELD_U32, shards, NULL),
 	CONFIG("quorum", DL_FIELD_U32, quorum, NULL),
 	CONFIG("tau", DL_FIELD_U64, tau, NULL),
 	CONFIG("min_h", DL_FIELD_U64, min_h, NULL),

@@ -1,0 +1,68 @@
+#!/usr/bin/env bats
+#
+# dl-sim: the table, and what the rules do to learners of mixed speeds.
+
+# field COLUMN of the line of learner $1 in the table on standard input
+field() {
+	awk -F '\t' -v who="$1" -v what="$2" '
+	NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
+	$1 == who { print $at[what] }'
+}
+
+# Is the number $1 at least $2?
+at_least() {
+	echo "$1 is to be at least $2"
+	awk -v a="$1" -v b="$2" 'BEGIN { exit !(a + 0 >= b + 0) }'
+}
+
+@test "one header line, one line a learner, one for all" {
+	run dl-sim fleet -m 3 --steps 100
+	[ "$status" -eq 0 ]
+	[ "${#lines[@]}" -eq 5 ]
+	[ "$(echo "$output" | cut -f 1 | tr '\n' ' ')" = "# learner 0 1 2 total " ]
+	[ "$(echo "$output" | awk -F '\t' '{ print NF }' | sort -u)" = 11 ]
+}
+
+@test "equal seeds, equal bytes; other seeds, other bytes" {
+	bad='fleet -m 4 --steps 300 --deaths 60s:5s --cuts 50s --crashes 70s'
+	dl-sim $bad --seed 5 >"$BATS_TEST_TMPDIR/a"
+	dl-sim $bad --seed 5 >"$BATS_TEST_TMPDIR/b"
+	dl-sim $bad --seed 6 >"$BATS_TEST_TMPDIR/c"
+	cmp "$BATS_TEST_TMPDIR/a" "$BATS_TEST_TMPDIR/b"
+	! cmp -s "$BATS_TEST_TMPDIR/a" "$BATS_TEST_TMPDIR/c"
+}
+
+@test "grace lets slower learners take part" {
+	none=$(dl-sim fleet -t 1s,1.2s --grace none | field total participation%)
+	some=$(dl-sim fleet -t 1s,1.2s | field total participation%)
+	at_least "$some" 95
+	at_least 30 "$none"
+}
+
+@test "a learner four times slower contributes by jumps" {
+	table=$(dl-sim fleet -m 4 -t 1s,1s,1s,4s)
+	at_least "$(echo "$table" | field 3 clock)" 990
+	at_least 260 "$(echo "$table" | field 3 steps)"
+	at_least "$(echo "$table" | field 3 goodput%)" 80
+}
+
+@test "the clock follows the fastest" {
+	at_least "$(dl-sim fleet -t 1s,3s --time 1000s | field total clock)" 950
+}
+
+@test "lock-step waits for the slowest" {
+	table=$(dl-sim fleet -m 4 -t 1s,2s -k 4 --wait --steps 200)
+	at_least 60 "$(echo "$table" | field 0 utilisation%)"
+	at_least "$(echo "$table" | field 1 utilisation%)" 90
+	[ "$(echo "$table" | field total late)" = 0 ]
+}
+
+@test "what cannot be is refused" {
+	for bad in '' 'fleet -m 0' 'fleet --grace soon' 'fleet --late never' \
+		'fleet -t 0s' 'fleet -t 1s+2s' 'fleet --apply blend:2' \
+		'fleet rest' 'flee' 'fleet --below-quorum merge'; do
+		run dl-sim $bad
+		echo "$bad: $status"
+		[ "$status" -eq 64 ]
+	done
+}
