@@ -154,13 +154,3 @@ held_out() {
 	[ "$status" -eq 64 ]
 	[ ! -e x ]
 }
-
-@test "the page's first example works" {
-	cp "$abs_top_srcdir/man/dl-train.1" .
-	sed -n '/^\.Sh EXAMPLES/,/^\.Ed/p' dl-train.1 |
-		grep '^dl-train' >example
-	[ "$(wc -l <example)" -eq 4 ]
-	run bash -e example
-	[ "$status" -eq 0 ]
-	[[ "$output" == *nats/byte* ]]
-}
