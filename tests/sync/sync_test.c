@@ -1,0 +1,732 @@
+/* The syncer's core, one rule of DESIGN's "Rounds" a test. */
+#include <math.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/num.h"
+#include "sync/sync.h"
+#include "tests/tap.h"
+
+enum { P_MOST = 4, ACTS = 256 };
+
+/* A core, and what it said to the last event. */
+struct rig {
+	struct dl_sync_config config;
+	struct dl_sync *s;
+	int64_t now;
+	uint64_t handle; /* of the next push */
+	struct dl_sync_action act[ACTS];
+	char to[ACTS][DL_NAME_MAX + 1];
+	size_t acts;
+};
+
+static const struct dl_version none[P_MOST];
+static const int64_t ms = DL_SECOND / 1000;
+
+/* One fragment, due every fourth step; no grace. */
+static void rig_init(struct rig *r)
+{
+	*r = (struct rig){.handle = 1};
+	dl_sync_config_default(&r->config, 1);
+	r->config.schedule.h = 4;
+	r->config.min_h = 2;
+	r->config.grace = DL_GRACE_NONE;
+}
+
+static void rig_start(struct rig *r)
+{
+	r->s = dl_sync_new(&r->config);
+}
+
+static void rig_release(struct rig *r)
+{
+	dl_sync_free(r->s);
+}
+
+static void tell(struct rig *r, struct dl_sync_event ev)
+{
+	ev.now = r->now;
+	dl_sync_event(r->s, &ev);
+	for (r->acts = 0; dl_sync_next(r->s, &r->act[r->acts]); r->acts++)
+		if (r->act[r->acts].learner)
+			strcpy(r->to[r->acts], r->act[r->acts].learner);
+		else
+			r->to[r->acts][0] = '\0';
+}
+
+/* The first action of that kind to that learner (NULL: any) in the last
+ * answer. */
+static const struct dl_sync_action *said(
+	const struct rig *r, enum dl_sync_action_kind kind, const char *to)
+{
+	for (size_t i = 0; i < r->acts; i++)
+		if (r->act[i].kind == kind && (!to || !strcmp(r->to[i], to)))
+			return &r->act[i];
+	return NULL;
+}
+
+static size_t count(const struct rig *r, enum dl_sync_action_kind kind)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->acts; i++)
+		n += r->act[i].kind == kind;
+	return n;
+}
+
+/* The instance of a name is its first letter. */
+static void join_with(struct rig *r, const char *name, uint64_t clock,
+	uint64_t steps, const struct dl_version *has)
+{
+	tell(r, (struct dl_sync_event){.kind = DL_EV_JOIN,
+			.learner = name,
+			.instance = (uint64_t)name[0],
+			.clock = clock,
+			.steps = steps,
+			.tokens = 10 * steps,
+			.versions = has});
+}
+
+static void join(struct rig *r, const char *name)
+{
+	join_with(r, name, 0, 0, none);
+}
+
+static void plain(struct rig *r, enum dl_sync_event_kind kind, const char *name)
+{
+	tell(r, (struct dl_sync_event){.kind = kind,
+			.learner = name,
+			.instance = name ? (uint64_t)name[0] : 0});
+}
+
+/* Reports, at 10 tokens a step. */
+static void step(
+	struct rig *r, const char *name, uint64_t clock, uint64_t steps)
+{
+	tell(r, (struct dl_sync_event){.kind = DL_EV_STEP,
+			.learner = name,
+			.clock = clock,
+			.steps = steps,
+			.tokens = 10 * steps,
+			.loss = 1});
+}
+
+/* Steps from one clock to another, one a second. */
+static void walk(struct rig *r, const char *name, uint64_t from, uint64_t to)
+{
+	for (uint64_t i = from + 1; i <= to; i++) {
+		r->now += DL_SECOND;
+		step(r, name, i, i);
+	}
+}
+
+static struct dl_sync_event good_push(
+	struct rig *r, const char *name, uint64_t seq, uint64_t at)
+{
+	return (struct dl_sync_event){.kind = DL_EV_PUSH,
+		.learner = name,
+		.instance = (uint64_t)name[0],
+		.seq = seq,
+		.step = at,
+		.base = dl_sync_version(r->s, 0),
+		.steps = 2,
+		.tokens = 20,
+		.norm = 1,
+		.push = r->handle++};
+}
+
+/* Pushes two steps made by that clock; returns what `taken` says. */
+static enum dl_taken push(
+	struct rig *r, const char *name, uint64_t seq, uint64_t at)
+{
+	const struct dl_sync_action *a;
+
+	tell(r, good_push(r, name, seq, at));
+	a = said(r, DL_ACT_TAKEN, name);
+	return a ? a->taken : DL_TAKENS;
+}
+
+static void merged(struct rig *r, uint32_t p)
+{
+	tell(r, (struct dl_sync_event){.kind = DL_EV_MERGED, .fragment = p});
+}
+
+/* a and b have done n steps, one a second each. */
+static void rig_pair(struct rig *r, uint64_t n)
+{
+	rig_start(r);
+	join(r, "a");
+	join(r, "b");
+	for (uint64_t i = 1; i <= n; i++) {
+		r->now += DL_SECOND;
+		step(r, "b", i, i);
+		step(r, "a", i, i);
+	}
+}
+
+static void test_opening(void)
+{
+	struct rig r;
+
+	rig_init(&r);
+	rig_start(&r);
+	join(&r, "a");
+	join(&r, "idle");
+	walk(&r, "a", 0, 3);
+	ok(!count(&r, DL_ACT_OPEN), "no round before a due step");
+	walk(&r, "a", 3, 4);
+	ok(said(&r, DL_ACT_OPEN, "a") && said(&r, DL_ACT_OPEN, "a")->step == 4,
+		"the first to reach the due step opens the round");
+	ok(!said(&r, DL_ACT_OPEN, "idle"),
+		"one that has made no step is no member");
+	rig_release(&r);
+
+	rig_init(&r);
+	r.config.min_h = 3;
+	rig_start(&r);
+	join(&r, "a");
+	walk(&r, "a", 0, 2);
+	tell(&r, (struct dl_sync_event){.kind = DL_EV_APPLIED, .learner = "a"});
+	walk(&r, "a", 2, 4);
+	ok(!count(&r, DL_ACT_OPEN), "too few steps since p came: skipped");
+	walk(&r, "a", 4, 7);
+	ok(!count(&r, DL_ACT_OPEN), "... until p is due again");
+	walk(&r, "a", 7, 8);
+	ok(count(&r, DL_ACT_OPEN) == 1, "... and then opened");
+	rig_release(&r);
+
+	rig_init(&r);
+	r.config.min_h = 4;
+	rig_pair(&r, 2);
+	r.now += DL_SECOND;
+	tell(&r, (struct dl_sync_event){.kind = DL_EV_STEP,
+			 .learner = "b",
+			 .clock = 3,
+			 .steps = 3,
+			 .tokens = 10000});
+	walk(&r, "a", 2, 4);
+	ok(!count(&r, DL_ACT_OPEN),
+		"who makes less than half of the tokens opens nothing alone");
+	rig_release(&r);
+}
+
+static void test_quorum(void)
+{
+	struct rig r;
+
+	rig_init(&r);
+	r.config.quorum = 2;
+	rig_pair(&r, 4);
+	ok(push(&r, "a", 1, 4) == DL_TAKEN_ROUND, "a push for the open round");
+	push(&r, "a", 2, 5);
+	ok(!count(&r, DL_ACT_MERGE), "two pushes of one learner are no quorum");
+	push(&r, "b", 1, 4);
+	ok(count(&r, DL_ACT_MERGE) == 1, "two learners are");
+	ok(said(&r, DL_ACT_MERGE, NULL)->parts == 3,
+		"and all their pushes are merged");
+	ok(said(&r, DL_ACT_MERGE, NULL)->version.number == 1 &&
+			said(&r, DL_ACT_MERGE, NULL)->step == 4,
+		"as the next version, of the round's step");
+	rig_release(&r);
+
+	rig_init(&r);
+	r.config.quorum = 2;
+	rig_pair(&r, 4);
+	push(&r, "a", 1, 4);
+	plain(&r, DL_EV_LEAVE, "a");
+	push(&r, "b", 1, 4);
+	ok(!count(&r, DL_ACT_MERGE), "who has left does not count");
+	rig_release(&r);
+}
+
+static void test_weights(void)
+{
+	const struct dl_sync_part *part;
+	struct dl_sync_event ev;
+	struct rig r;
+
+	rig_init(&r);
+	r.config.quorum = 2;
+	rig_pair(&r, 8);
+	push(&r, "a", 1, 7);
+	push(&r, "a", 2, 8);
+	ev = good_push(&r, "b", 1, 8);
+	ev.steps = 4;
+	ev.tokens = 80;
+	tell(&r, ev);
+	part = said(&r, DL_ACT_MERGE, NULL)->part;
+	ok(!strcmp(part[0].learner, "a") && !strcmp(part[2].learner, "b"),
+		"parts are in order of names");
+	ok(part[0].weight == 40.0 * 40 / 4 && part[1].weight == part[0].weight,
+		"pushes of one learner weigh as one: tokens * tokens / steps");
+	ok(part[2].weight == 80.0 * 80 / 4, "more tokens a step weigh more");
+	rig_release(&r);
+}
+
+static void test_grace(void)
+{
+	struct dl_sync_info info;
+	struct rig r;
+
+	/* slack = 2 s - (0.2 s + 0), half of it */
+	rig_init(&r);
+	r.config.grace = DL_GRACE_ADAPTIVE;
+	r.config.gamma = 0.5;
+	rig_pair(&r, 4);
+	r.now += 200 * ms;
+	push(&r, "a", 1, 4);
+	dl_sync_info(r.s, &info);
+	ok(info.grace_ns == 900 * ms, "gamma * (tau * step - quorum - sync)");
+	ok(dl_sync_wake(r.s) == r.now + 900 * ms, "wakes at its end");
+	r.now += 899 * ms;
+	plain(&r, DL_EV_TIME, NULL);
+	ok(!count(&r, DL_ACT_MERGE), "within the grace the round stays open");
+	r.now += 1 * ms;
+	plain(&r, DL_EV_TIME, NULL);
+	ok(count(&r, DL_ACT_MERGE) == 1, "after it the round closes");
+	r.now += 100 * ms;
+	merged(&r, 0);
+	dl_sync_info(r.s, &info);
+	ok(fabs(info.sync_ns - 100 * (double)ms) < 1, "sync time is measured");
+	rig_release(&r);
+
+	rig_init(&r);
+	r.config.grace = DL_GRACE_FIXED;
+	r.config.grace_ns = 5 * DL_SECOND;
+	rig_pair(&r, 4);
+	push(&r, "a", 1, 4);
+	ok(dl_sync_wake(r.s) == r.now + 5 * DL_SECOND, "a fixed grace");
+	push(&r, "b", 1, 4);
+	ok(count(&r, DL_ACT_MERGE) == 1, "early close: everybody has reported");
+	rig_release(&r);
+
+	rig_init(&r);
+	rig_pair(&r, 4);
+	push(&r, "a", 1, 4);
+	ok(count(&r, DL_ACT_MERGE) == 1, "no grace");
+	rig_release(&r);
+}
+
+static void late(struct rig *r, enum dl_late policy)
+{
+	rig_init(r);
+	r->config.late = policy;
+	rig_pair(r, 4);
+	push(r, "a", 1, 4);
+	merged(r, 0);
+}
+
+static void test_late(void)
+{
+	struct dl_sync_learner_info b;
+	struct rig r;
+
+	late(&r, DL_LATE_DROP);
+	ok(push(&r, "b", 1, 4) == DL_TAKEN_LATE && count(&r, DL_ACT_RELEASE),
+		"late: dropped");
+	dl_sync_learner(r.s, 1, &b);
+	ok(b.late_steps == 2 && b.late_tokens == 20, "... and shown as wasted");
+	rig_release(&r);
+
+	late(&r, DL_LATE_NEXT);
+	ok(push(&r, "b", 1, 4) == DL_TAKEN_WAITING, "late: for the next round");
+	walk(&r, "a", 4, 8);
+	ok(count(&r, DL_ACT_OPEN) == 2 && !count(&r, DL_ACT_MERGE),
+		"... of which it is no report");
+	push(&r, "a", 2, 8);
+	ok(said(&r, DL_ACT_MERGE, NULL)->parts == 2, "... but weighs there");
+	rig_release(&r);
+
+	late(&r, DL_LATE_NOW);
+	ok(push(&r, "b", 1, 4) == DL_TAKEN_NOW && count(&r, DL_ACT_MERGE) == 1,
+		"late: merged by itself");
+	merged(&r, 0);
+	ok(dl_sync_version(r.s, 0).number == 2, "... as a version of its own");
+	rig_release(&r);
+}
+
+static void test_below_quorum(void)
+{
+	struct rig r;
+
+	rig_init(&r);
+	r.config.quorum = 2;
+	rig_pair(&r, 4);
+	push(&r, "a", 1, 4);
+	plain(&r, DL_EV_LEAVE, "b");
+	r.now += 1000 * DL_SECOND;
+	plain(&r, DL_EV_TIME, NULL);
+	ok(!count(&r, DL_ACT_MERGE), "below the quorum a round waits");
+	rig_release(&r);
+
+	rig_init(&r);
+	r.config.quorum = 2;
+	r.config.below = DL_BELOW_MERGE;
+	r.config.below_ns = 30 * DL_SECOND;
+	rig_pair(&r, 4);
+	push(&r, "a", 1, 4);
+	plain(&r, DL_EV_LEAVE, "b");
+	ok(dl_sync_wake(r.s) == r.now + 30 * DL_SECOND, "... or for a time");
+	r.now += 30 * DL_SECOND;
+	plain(&r, DL_EV_TIME, NULL);
+	ok(count(&r, DL_ACT_MERGE) == 1, "... and merges what it has");
+	rig_release(&r);
+}
+
+static void test_stall(void)
+{
+	struct rig r;
+
+	rig_init(&r);
+	r.config.grace = DL_GRACE_FIXED;
+	r.config.grace_ns = 1000 * DL_SECOND;
+	rig_pair(&r, 4);
+	push(&r, "a", 1, 4);
+	r.now += 59 * DL_SECOND;
+	step(&r, "a", 5, 5);
+	ok(!count(&r, DL_ACT_MERGE), "who makes no step is waited for");
+	ok(dl_sync_wake(r.s) == r.now + 1 * DL_SECOND, "... up to --stall");
+	r.now += 1 * DL_SECOND;
+	plain(&r, DL_EV_TIME, NULL);
+	ok(count(&r, DL_ACT_MERGE) == 1, "... and not longer");
+	rig_release(&r);
+}
+
+static void test_refusals(void)
+{
+	static const struct {
+		enum dl_refusal want;
+		double norm;
+		uint64_t steps, tokens, step, epoch, number;
+	} cases[] = {
+		{DL_REFUSED_FINITE, NAN, 2, 20, 4, 1, 0},
+		{DL_REFUSED_FINITE, INFINITY, 2, 20, 4, 1, 0},
+		{DL_REFUSED_EMPTY, 1, 0, 20, 4, 1, 0},
+		{DL_REFUSED_EMPTY, 1, 2, 0, 4, 1, 0},
+		{DL_REFUSED_BASE, 1, 2, 20, 4, 0, 0},
+		{DL_REFUSED_BASE, 1, 2, 20, 4, 1, 1},
+		{DL_REFUSED_BASE, 1, 2, 20, 4, 2, 0},
+		{DL_REFUSED_CLOCK, 1, 2, 20, 6, 1, 0},
+		{DL_REFUSED_COUNT, 1, 5, 20, 4, 1, 0},
+		{DL_REFUSED_COUNT, 1, 2, 41, 4, 1, 0},
+	};
+	struct dl_sync_learner_info a;
+	struct rig r;
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct dl_sync_event ev;
+		const struct dl_sync_action *taken;
+
+		rig_init(&r);
+		rig_pair(&r, 4);
+		ev = good_push(&r, "a", 1, cases[i].step);
+		ev.norm = cases[i].norm;
+		ev.steps = cases[i].steps;
+		ev.tokens = cases[i].tokens;
+		ev.base = (struct dl_version){cases[i].epoch, cases[i].number};
+		tell(&r, ev);
+		taken = said(&r, DL_ACT_TAKEN, "a");
+		dl_sync_learner(r.s, 0, &a);
+		ok(taken && taken->taken == DL_TAKEN_REFUSED &&
+				taken->refusal == cases[i].want &&
+				a.refused[cases[i].want] == 1 &&
+				a.refused_steps == cases[i].steps &&
+				count(&r, DL_ACT_RELEASE) == 1,
+			"refused and counted: %s",
+			dl_refusal_name(cases[i].want));
+		ok(push(&r, "a", 2, 4) == DL_TAKEN_ROUND, "... only that push");
+		rig_release(&r);
+	}
+}
+
+static void test_reports(void)
+{
+	struct dl_sync_learner_info a;
+	struct rig r;
+
+	rig_init(&r);
+	rig_pair(&r, 4);
+	step(&r, "a", 7, 5);
+	dl_sync_learner(r.s, 0, &a);
+	ok(a.refused[DL_REFUSED_CLOCK] == 1 && dl_sync_clock(r.s) == 4,
+		"a clock above its steps is refused");
+	step(&r, "a", 5, 3);
+	dl_sync_learner(r.s, 0, &a);
+	ok(a.refused[DL_REFUSED_COUNT] == 1, "steps that fall are refused");
+	rig_release(&r);
+
+	rig_init(&r);
+	rig_start(&r);
+	join(&r, "a");
+	join(&r, "b");
+	join(&r, "c");
+	for (uint64_t i = 1; i <= 10; i++) {
+		r.now += DL_SECOND;
+		step(&r, "a", i, i);
+		step(&r, "b", i, i);
+		step(&r, "c", i, i);
+	}
+	r.now += DL_SECOND;
+	step(&r, "c", 1000, 1000);
+	dl_sync_learner(r.s, 2, &a);
+	ok(a.refused[DL_REFUSED_RATE] == 1 && dl_sync_clock(r.s) == 10,
+		"so is one that rises too fast");
+	step(&r, "c", 11, 11);
+	ok(dl_sync_clock(r.s) == 11, "... and the next honest one is taken");
+	rig_release(&r);
+}
+
+static void test_norms(void)
+{
+	const struct dl_sync_action *a;
+	struct dl_sync_event ev;
+	struct rig r;
+
+	rig_init(&r);
+	rig_pair(&r, 40);
+	for (uint64_t i = 1; i <= DL_NORMS_NEEDED; i++)
+		push(&r, "a", i, 40);
+	ev = good_push(&r, "b", 1, 40);
+	ev.norm = 16;
+	tell(&r, ev);
+	a = said(&r, DL_ACT_TAKEN, "b");
+	ok(a->scale == 0.5, "a delta above 8 times the median is scaled to it");
+	ev = good_push(&r, "b", 2, 40);
+	ev.norm = 100.5;
+	tell(&r, ev);
+	a = said(&r, DL_ACT_TAKEN, "b");
+	ok(a->refusal == DL_REFUSED_NORM, "above 100 times it is refused");
+	rig_release(&r);
+}
+
+static void test_identity(void)
+{
+	struct dl_sync_saved saved;
+	struct dl_sync_event ev;
+	struct rig r;
+
+	rig_init(&r);
+	r.config.quorum = 2;
+	rig_pair(&r, 4);
+	push(&r, "a", 1, 4);
+	ok(push(&r, "a", 1, 4) == DL_TAKEN_ROUND &&
+			said(&r, DL_ACT_RELEASE, NULL)->push == 2,
+		"a copy of a push in the round says so and is let go");
+	push(&r, "b", 1, 4);
+	ok(said(&r, DL_ACT_MERGE, NULL)->parts == 2, "... and counts once");
+	dl_sync_save(r.s, 0, &saved);
+	merged(&r, 0);
+	ok(said(&r, DL_ACT_TAKEN, "a")->taken == DL_TAKEN_SETTLED &&
+			said(&r, DL_ACT_TAKEN, "a")->seq == 1,
+		"after the merge it is settled");
+	ok(push(&r, "a", 1, 4) == DL_TAKEN_AGAIN, "and known again later");
+	ok(push(&r, "a", 2, 5) == DL_TAKEN_WAITING, "the next one waits");
+	dl_sync_free(r.s);
+
+	r.s = dl_sync_restore(&r.config, &saved);
+	join_with(&r, "a", 5, 5, none);
+	ok(dl_sync_taken(r.s, "a", 'a', 0) == 1,
+		"what was merged is known to a restored syncer");
+	ok(said(&r, DL_ACT_TAKEN, "a")->taken == DL_TAKEN_SETTLED &&
+			said(&r, DL_ACT_TAKEN, "a")->seq == 1,
+		"and said to who comes back");
+	ok(push(&r, "a", 1, 4) == DL_TAKEN_AGAIN, "it is not merged again");
+	ev = good_push(&r, "a", 2, 5);
+	ev.base = (struct dl_version){1, 0};
+	tell(&r, ev);
+	ok(said(&r, DL_ACT_TAKEN, "a")->taken == DL_TAKEN_WAITING,
+		"what was only pending is taken anew");
+	dl_sync_saved_release(&saved);
+	rig_release(&r);
+}
+
+static void test_epochs(void)
+{
+	struct dl_version old = {1, 1}, lost = {1, 2};
+	struct dl_sync_saved saved;
+	struct rig r;
+
+	rig_init(&r);
+	rig_pair(&r, 4);
+	push(&r, "a", 1, 4);
+	merged(&r, 0);
+	dl_sync_save(r.s, UINT32_MAX, &saved);
+	dl_sync_free(r.s);
+	r.s = dl_sync_restore(&r.config, &saved);
+	ok(!dl_version_cmp(
+		   dl_sync_version(r.s, 0), (struct dl_version){2, 1}) &&
+			!dl_version_cmp(dl_sync_origin(r.s, 0), old),
+		"a restored syncer goes on in the next epoch");
+	join_with(&r, "a", 4, 4, &old);
+	ok(!said(&r, DL_ACT_GLOBAL, "a"), "who has the origin is up to date");
+	join_with(&r, "b", 4, 4, &lost);
+	ok(said(&r, DL_ACT_GLOBAL, "b") != NULL,
+		"who has a lost version is not");
+	walk(&r, "a", 4, 8);
+	push(&r, "a", 2, 8);
+	merged(&r, 0);
+	ok(!dl_version_cmp(dl_sync_origin(r.s, 0), dl_sync_version(r.s, 0)),
+		"after a merge the origin is no name of the version");
+	join_with(&r, "c", 4, 4, &old);
+	ok(said(&r, DL_ACT_GLOBAL, "c") != NULL, "... nor up to date");
+	dl_sync_saved_release(&saved);
+	rig_release(&r);
+}
+
+static void test_global_step(void)
+{
+	struct rig r;
+
+	rig_init(&r);
+	rig_pair(&r, 4);
+	push(&r, "a", 1, 4);
+	plain(&r, DL_EV_WANT, "b");
+	ok(said(&r, DL_ACT_GLOBAL, "b")->step == 0 &&
+			said(&r, DL_ACT_GLOBAL, "b")->version.number == 0,
+		"during a merge the values are still the round's before");
+	merged(&r, 0);
+	ok(said(&r, DL_ACT_GLOBAL, "b")->step == 4 &&
+			said(&r, DL_ACT_GLOBAL, "b")->version.number == 1,
+		"after it they are its own");
+	rig_release(&r);
+}
+
+static void test_welcome(void)
+{
+	struct rig r;
+
+	rig_init(&r);
+	rig_pair(&r, 10);
+	join(&r, "c");
+	ok(said(&r, DL_ACT_WELCOME, "c")->step == 10,
+		"a newcomer gets the run's clock");
+	ok(said(&r, DL_ACT_GLOBAL, "c") != NULL, "and the values");
+	plain(&r, DL_EV_LEAVE, "b");
+	walk(&r, "a", 10, 12);
+	join_with(&r, "b", 15, 15, none);
+	ok(said(&r, DL_ACT_WELCOME, "b")->step == 15,
+		"one that was cut off keeps the clock it has earned");
+	ok(said(&r, DL_ACT_OPEN, "b") != NULL,
+		"and hears of the round it is missed in");
+	join_with(&r, "a", 99, 12, none);
+	ok(said(&r, DL_ACT_WELCOME, "a")->step == 12, "but not one it has not");
+	rig_release(&r);
+}
+
+static void test_end(void)
+{
+	struct rig r;
+
+	rig_init(&r);
+	r.config.quorum = 2;
+	rig_pair(&r, 4);
+	plain(&r, DL_EV_END, NULL);
+	ok(said(&r, DL_ACT_END, "a") && said(&r, DL_ACT_END, "b"),
+		"the end: everybody is asked to push");
+	push(&r, "a", 1, 4);
+	plain(&r, DL_EV_DRAINED, "a");
+	ok(!count(&r, DL_ACT_MERGE), "and waited for");
+	ok(dl_sync_wake(r.s) == r.now + r.config.end_ns, "until the deadline");
+	plain(&r, DL_EV_DRAINED, "b");
+	ok(said(&r, DL_ACT_MERGE, NULL)->parts == 1,
+		"one last round merges what came, whatever the quorum");
+	ok(push(&r, "b", 1, 4) == DL_TAKEN_REFUSED &&
+			said(&r, DL_ACT_TAKEN, "b")->refusal == DL_REFUSED_END,
+		"what comes after it is refused");
+	merged(&r, 0);
+	ok(said(&r, DL_ACT_GLOBAL, "a")->final &&
+			said(&r, DL_ACT_GLOBAL, "b")->final,
+		"final values go out");
+	tell(&r, (struct dl_sync_event){.kind = DL_EV_APPLIED,
+			 .learner = "a",
+			 .version = {1, 1}});
+	ok(!count(&r, DL_ACT_DONE), "all must have them");
+	tell(&r, (struct dl_sync_event){.kind = DL_EV_APPLIED,
+			 .learner = "b",
+			 .version = {1, 1}});
+	ok(said(&r, DL_ACT_BYE, "a") && said(&r, DL_ACT_BYE, "b") &&
+			count(&r, DL_ACT_DONE) == 1,
+		"then the run is over");
+	join(&r, "c");
+	ok(said(&r, DL_ACT_BYE, "c") != NULL, "as who comes now is told");
+	rig_release(&r);
+
+	rig_init(&r);
+	rig_pair(&r, 4);
+	plain(&r, DL_EV_END, NULL);
+	r.now += r.config.end_ns;
+	plain(&r, DL_EV_TIME, NULL);
+	ok(said(&r, DL_ACT_GLOBAL, "a")->final, "nothing came: still an end");
+	r.now += r.config.end_ns;
+	plain(&r, DL_EV_TIME, NULL);
+	ok(count(&r, DL_ACT_DONE) == 1, "nobody answers: still an end");
+	rig_release(&r);
+}
+
+static void test_budgets(void)
+{
+	struct dl_sync_info info;
+	struct rig r;
+
+	rig_init(&r);
+	r.config.budget_steps = 6;
+	rig_pair(&r, 5);
+	dl_sync_info(r.s, &info);
+	ok(!info.ending, "within the budget of steps");
+	step(&r, "a", 6, 6);
+	ok(count(&r, DL_ACT_END) == 2, "at it the run ends");
+	rig_release(&r);
+
+	rig_init(&r);
+	r.config.budget_tokens = 110;
+	rig_pair(&r, 5);
+	dl_sync_info(r.s, &info);
+	ok(!info.ending && info.tokens == 100, "tokens of all are counted");
+	step(&r, "a", 6, 6);
+	ok(count(&r, DL_ACT_END) == 2, "at that budget the run ends");
+	rig_release(&r);
+}
+
+static void test_shards(void)
+{
+	struct rig r;
+
+	rig_init(&r);
+	dl_sync_config_default(&r.config, 4);
+	r.config.schedule.h = 4;
+	r.config.min_h = 0;
+	r.config.shards = 2;
+	r.config.shard = 1;
+	rig_start(&r);
+	join(&r, "a");
+	ok(count(&r, DL_ACT_GLOBAL) == 2, "a shard sends its own fragments");
+	walk(&r, "a", 0, 1);
+	ok(said(&r, DL_ACT_OPEN, "a") &&
+			said(&r, DL_ACT_OPEN, "a")->fragment == 1,
+		"opens rounds on them");
+	walk(&r, "a", 1, 2);
+	ok(!count(&r, DL_ACT_OPEN), "and on no others");
+	rig_release(&r);
+}
+
+int main(void)
+{
+	test_opening();
+	test_quorum();
+	test_weights();
+	test_grace();
+	test_late();
+	test_below_quorum();
+	test_stall();
+	test_refusals();
+	test_reports();
+	test_norms();
+	test_identity();
+	test_epochs();
+	test_global_step();
+	test_welcome();
+	test_end();
+	test_budgets();
+	test_shards();
+	return done_testing();
+}
