@@ -182,7 +182,7 @@ static void begin_instance(struct dl_sync *s, struct learner *l,
 	l->ceiling = l->clock;
 	l->steps = ev->steps;
 	l->tokens = ev->tokens;
-	l->credit = (double)s->config.schedule.h;
+	l->credit = INFINITY; /* judge_step bounds it */
 	l->credit_at = s->now;
 	l->step_ns = l->step_tokens = 0;
 	l->active = 0;
@@ -231,6 +231,19 @@ static void bring_up(struct dl_sync *s, struct learner *l,
 	}
 }
 
+/* One that comes back may never have seen the welcome that set its clock: a
+ * clock too high is not a lie here, it just earns nothing. */
+static void accept_hello(struct dl_sync *s, struct learner *l,
+	const struct dl_sync_event *ev)
+{
+	struct dl_sync_event hello = *ev;
+	uint64_t steps = ev->steps > l->steps ? ev->steps - l->steps : 0;
+
+	if (hello.clock > l->ceiling + steps)
+		hello.clock = l->clock + steps;
+	accept_step(s, l, &hello);
+}
+
 void on_join(struct dl_sync *s, const struct dl_sync_event *ev)
 {
 	struct learner *l = make_learner(s, ev->learner);
@@ -238,7 +251,7 @@ void on_join(struct dl_sync *s, const struct dl_sync_event *ev)
 	struct dl_sync_action *a;
 
 	if (same)
-		accept_step(s, l, ev);
+		accept_hello(s, l, ev);
 	else
 		begin_instance(s, l, ev);
 	if (l->clock < s->clock)

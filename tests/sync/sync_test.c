@@ -593,6 +593,7 @@ static void test_global_step(void)
 
 static void test_welcome(void)
 {
+	struct dl_sync_learner_info a;
 	struct rig r;
 
 	rig_init(&r);
@@ -610,6 +611,9 @@ static void test_welcome(void)
 		"and hears of the round it is missed in");
 	join_with(&r, "a", 99, 12, none);
 	ok(said(&r, DL_ACT_WELCOME, "a")->step == 12, "but not one it has not");
+	dl_sync_learner(r.s, 0, &a);
+	ok(!a.refused[DL_REFUSED_CLOCK],
+		"which is no lie: its welcome was lost");
 	rig_release(&r);
 }
 
