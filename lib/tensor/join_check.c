@@ -199,37 +199,48 @@ static int report_missing(struct missing *m, struct dl_err *e)
 	return rc;
 }
 
+static void add_missing_range(struct missing *m, uint64_t from, uint64_t to)
+{
+	char name[40];
+
+	for (; from < to && m->count < MOST_NAMED; from++) {
+		snprintf(name, sizeof name, "fragment %" PRIu64, from);
+		add_missing(m, name);
+	}
+	if (from < to)
+		m->count += to - from;
+}
+
 /* What the records say of their set: fragments 0 to P-1, and the local part
  * when there are more records than fragments. */
 static int check_set(const struct check *c)
 {
 	uint64_t fragments, records, next = 0;
 	struct missing m = {.count = 0};
-	char name[40];
 	int local = 0;
 
 	if (!c->parts || !dl_header_meta(c->part->h, "dl.fragments"))
 		return 0;
 	if (dl_header_meta_u64(c->part->h, "dl.fragments", &fragments, c->e)
 		|| dl_header_meta_u64(c->part->h, "dl.records", &records, c->e))
-		return DL_DATA;
-	for (size_t i = 0; i <= c->parts; i++) {
-		uint64_t end = i < c->parts ? c->part[i].fragment : LOCAL;
+		return dl_at(c->e, "%s", c->part->path);
+	for (size_t i = 0; i < c->parts; i++) {
+		const struct part *p = &c->part[i];
 
-		local |= i < c->parts && end == LOCAL;
-		if (end > fragments)
-			end = fragments;
-		for (; next < end && m.count < MOST_NAMED; next++) {
-			snprintf(name, sizeof name, "fragment %" PRIu64, next);
-			add_missing(&m, name);
+		if (p->fragment == LOCAL) {
+			local = 1;
+			continue;
 		}
-		if (next < end) {
-			m.count += end - next;
-			next = end;
+		if (p->fragment >= fragments) {
+			dl_buf_free(&m.text);
+			return dl_fail(c->e, DL_DATA,
+				"%s: fragment %" PRIu64 " of %" PRIu64, p->path,
+				p->fragment, fragments);
 		}
-		if (next == end)
-			next++;
+		add_missing_range(&m, next, p->fragment);
+		next = p->fragment + 1;
 	}
+	add_missing_range(&m, next, fragments);
 	if (records > fragments && !local)
 		add_missing(&m, "the local part");
 	return report_missing(&m, c->e);

@@ -67,6 +67,10 @@ refused() {
 		dl-join frags/000.frag frags/002.frag
 	refused 65 "missing: fragment 0, fragment 2" \
 		dl-join -l layout.tsv frags/001.frag
+	dl-frag plan -n 9 m | dl-frag split -l - -o many m
+	refused 65 "fragment 8 and 1 more" dl-join many/000.frag
+	sed 's/"dl.fragment":"1"/"dl.fragment":"9"/' frags/001.frag >odd
+	refused 65 "odd: fragment 9 of 3" dl-join frags/000.frag odd
 	refused 65 "fragment 2 comes twice: in frags/002.frag and in" \
 		dl-join frags/*.frag frags/002.frag
 	dl-frag plan -n 2 m | dl-frag split -l - -o other m

@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/rng.h"
 #include "tensor/layout.h"
 #include "tests/tap.h"
 
@@ -271,6 +272,48 @@ static void test_refused(void)
 	}
 }
 
+/* Whatever is read is refused, or is a layout that is written the same. */
+static void test_mutations(void)
+{
+	static const char good[] = HEAD "a\tF32\t2x3\t6\t0\trda\n"
+		"b\\n\\x00\tBF16\t-\t1\t1\tmean\n"
+		"c\tF32\t2x3\t6\t0\talias=a\n# note\nd\tI8\t0\t0\t2\tlast\n";
+	static const char bytes[] = "\t\n\\#x=-0123456789aF\xff";
+	struct dl_rng r = {1, 0};
+	size_t taken = 0, differ = 0, other = 0;
+
+	for (int i = 0; i < 5000; i++) {
+		char text[sizeof good];
+		struct dl_buf a = DL_BUF_INIT, b = DL_BUF_INIT;
+		struct dl_layout l, again;
+		struct dl_err e;
+		size_t n = sizeof good - 1 - dl_rng_below(&r, 2);
+		int rc;
+
+		memcpy(text, good, n);
+		for (uint64_t k = dl_rng_below(&r, 3); k--;)
+			text[dl_rng_below(&r, n)] = bytes[dl_rng_below(&r,
+				sizeof bytes - 1)];
+		rc = dl_layout_parse(&l, text, n, &e);
+		other += rc && rc != DL_DATA;
+		if (rc)
+			continue;
+		taken++;
+		dl_layout_write(&l, &a);
+		if (!dl_layout_parse(&again, (char *)a.data, a.len, &e))
+			dl_layout_write(&again, &b);
+		differ += a.len != b.len || memcmp(a.data, b.data, a.len)
+			|| strcmp(l.hash, again.hash);
+		dl_layout_release(&l);
+		dl_layout_release(&again);
+		dl_buf_free(&a);
+		dl_buf_free(&b);
+	}
+	ok(taken > 500 && taken < 4500 && !differ && !other,
+		"mutations: %zu taken, %zu of them not the same again", taken,
+		differ);
+}
+
 /* The value of the next key of the plan, which the file has in this order. */
 static enum dl_json_token value(struct dl_json *j, const char *key)
 {
@@ -372,6 +415,7 @@ int main(void)
 	test_rules();
 	test_text();
 	test_refused();
+	test_mutations();
 	test_vectors();
 	return done_testing();
 }
