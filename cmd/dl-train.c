@@ -41,7 +41,7 @@ static const char usage[] =
 	"  -b, --batch BATCH         sequences a step (12)\n"
 	"  -t, --threads THREADS     threads (1; 0 is one a CPU)\n"
 	"      --slot N              which stream of samples (0)\n"
-	"      --lr RATE             highest learning rate (0.002)\n"
+	"      --lr RATE             highest learning rate (0.003)\n"
 	"      --warmup N            steps of warm-up (100)\n"
 	"      --decay X             weight decay (0.1)\n"
 	"      --clip X              longest gradient (1)\n"

@@ -20,7 +20,7 @@ struct dl_adamw_options {
 };
 #define DL_ADAMW_DEFAULTS                                                      \
 	{                                                                      \
-		.rate = 2e-3, .floor = 0.1, .beta1 = 0.9, .beta2 = 0.95,       \
+		.rate = 3e-3, .floor = 0.1, .beta1 = 0.9, .beta2 = 0.95,       \
 		.eps = 1e-8, .decay = 0.1, .clip = 1, .warmup = 100            \
 	}
 
