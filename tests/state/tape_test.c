@@ -67,8 +67,8 @@ static void any_event(
 	struct dl_sync_event *ev, struct dl_version *versions, struct dl_rng *r)
 {
 	static const char *const names[] = {"a", "site-2.b_7",
-		"0123456789012345678901234567890123456789"
-		"01234567890123456789012"};
+		("0123456789012345678901234567890123456789"
+		 "01234567890123456789012")};
 
 	for (int p = 0; p < P; p++)
 		versions[p] = any_version(r);
