@@ -36,7 +36,8 @@ const struct dl_field dl_fields[FIELDS] = {
 const struct dl_kind dl_kinds[DL_MSG_KINDS] = {
 	[DL_MSG_HELLO] = {"hello", HAS(F_ROLE) | HAS(F_RUN) | HAS(F_NAME) |
 					   HAS(F_INSTANCE) | HAS(F_LAYOUT) |
-					   HAS(F_CODECS) | HAS(F_CLOCK)},
+					   HAS(F_CODECS) | HAS(F_CLOCK) |
+					   HAS(F_STEPS) | HAS(F_TOKENS)},
 	[DL_MSG_WELCOME] = {"welcome", HAS(F_RUN) | HAS(F_EPOCH) |
 					       HAS(F_CLOCK) | HAS(F_H) |
 					       HAS(F_TAU) | HAS(F_APPLY) |

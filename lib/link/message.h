@@ -26,7 +26,7 @@ enum dl_bye { DL_BYE_RESTARTING, DL_BYE_DONE, DL_BYE_LEAVING, DL_BYES };
 
 enum dl_message_kind {
 	DL_MSG_HELLO,	/* role, run, name, instance, layout, codecs, clock,
-			 * versions; the first message on a link */
+			 * steps, tokens, versions; the first message on a link */
 	DL_MSG_WELCOME, /* run, epoch, clock, h, tau, apply, wait, text (the
 			 * layout), fragments, versions, origins, seqs */
 	DL_MSG_ERROR,	/* code, text; the sender closes */

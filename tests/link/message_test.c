@@ -66,7 +66,7 @@ static int same(const struct dl_message *a, const struct dl_message *b)
 static const struct dl_message examples[] = {
 	M(HELLO, .role = DL_ROLE_LEARNER, .run = "demo-1", .name = "a.b_c-9",
 		.instance = UINT64_MAX, .layout = hash, .codecs = "f32",
-		.clock = 77, .fragments = 3, .versions = versions),
+		.clock = 77, .steps = 70, .tokens = 7000, .fragments = 3, .versions = versions),
 	M(HELLO, .role = DL_ROLE_LEARNER, .name = "first", .instance = 1),
 	M(HELLO, .role = DL_ROLE_OBSERVER),
 	M(HELLO, .role = DL_ROLE_ENDER, .name = "me"),
@@ -201,7 +201,7 @@ static int unpack_words(const struct words *t, const char *tensor,
 #define TAKEN F, "dl.kind=taken", "dl.fragment=1"
 #define HELLO                                                                  \
 	F, "dl.kind=hello", "dl.run=", "dl.instance=1", "dl.clock=0",          \
-		"dl.codecs=f32"
+		"dl.codecs=f32", "dl.steps=0", "dl.tokens=0"
 #define STEP F, "dl.kind=step", "dl.clock=1", "dl.steps=1", "dl.tokens=1"
 static const struct words table[] = {
 	{NULL, {F, "dl.kind=want", "dl.fragment=4", "dl.later=word"}},
