@@ -1,22 +1,28 @@
 /*
- * dl-join: join fragments back into a model, from files or a pipe.
+ * dl-join: join fragments back into a model, from files, a pipe or a live run.
  */
 #include "base/file.h"
 #include "cmd/cmd.h"
+#include "cmd/join/live.h"
 #include "tensor/join.h"
 
 static const char usage[] =
 	"usage: dl-join [-b BASE] [-l LAYOUT] [-o FILE] [SOURCE ...]\n"
+	"       dl-join [-o FILE] [--insecure] LINK\n"
 	"  -b, --base BASE      the model that deltas are added to\n"
 	"  -l, --layout LAYOUT  what the model must hold\n"
 	"  -o, --output FILE    the model, instead of standard output\n"
+	"  --insecure           allow plain tcp\n"
 	"  -h, --help  -V, --version  -q, --quiet  -v, --verbose\n";
 
 struct options {
 	const char *base, *layout, *output;
 	char **source;
 	int sources;
+	enum dl_insecure allowed;
 };
+
+enum { INSECURE = 256 };
 
 static int read_sources(struct dl_model *parts, const struct options *o,
 	struct dl_err *e)
@@ -67,14 +73,26 @@ static int join(const struct options *o)
 	return rc ? cmd_fail(&e) : 0;
 }
 
+static int join_link(const struct options *o)
+{
+	struct dl_err e;
+
+	if (o->sources != 1 || o->base || o->layout)
+		cmd_usage("a link stands alone: its syncer has the layout");
+	return join_live(o->source[0], o->allowed, o->output, &e) ? cmd_fail(&e)
+								  : 0;
+}
+
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {
 		{"base", required_argument, NULL, 'b'},
 		{"layout", required_argument, NULL, 'l'},
-		{"output", required_argument, NULL, 'o'}, CMD_LONG, {0}};
+		{"output", required_argument, NULL, 'o'},
+		{"insecure", no_argument, NULL, INSECURE}, CMD_LONG, {0}};
 	static char dash[] = "-", *standard_input[] = {dash};
-	struct options o = {NULL, NULL, "-", standard_input, 1};
+	struct options o = {NULL, NULL, "-", standard_input, 1,
+		DL_INSECURE_NO};
 	int opt;
 
 	cmd_init("dl-join", usage);
@@ -92,6 +110,10 @@ int main(int argc, char **argv)
 		case 'o':
 			o.output = optarg;
 			break;
+		case INSECURE:
+			if (o.allowed != DL_INSECURE_ANYWHERE)
+				o.allowed++;
+			break;
 		default:
 			cmd_common_option(opt);
 		}
@@ -99,5 +121,8 @@ int main(int argc, char **argv)
 		o.source = argv + optind;
 		o.sources = argc - optind;
 	}
+	for (int i = 0; i < o.sources; i++)
+		if (join_is_link(o.source[i]))
+			return join_link(&o);
 	return join(&o);
 }

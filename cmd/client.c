@@ -1,0 +1,63 @@
+#include "cmd/client.h"
+
+#include "base/num.h"
+
+static const int64_t silence = 30 * DL_SECOND;
+
+int client_open(struct client *c, const struct dl_address *a,
+	enum dl_insecure allowed, const struct dl_conn_handlers *handlers,
+	void *ctx, struct dl_err *e)
+{
+	struct dl_conn_config config = {.handlers = handlers,
+		.ctx = ctx,
+		.control = {16 << 20, 16 << 20},
+		.data = {16 << 20, UINT64_MAX},
+		.queue = DL_CONN_QUEUE,
+		.silence_ns = silence};
+	int fd, code = dl_address_connect(a, allowed, &fd, e);
+
+	*c = (struct client){.loop = DL_LOOP_INIT};
+	if (!code)
+		dl_conn_init(&c->conn, fd, &config, dl_now());
+	return code;
+}
+
+void client_close(struct client *c)
+{
+	dl_conn_release(&c->conn);
+	dl_loop_release(&c->loop);
+}
+
+static void turn(void *ctx, int fd, short revents)
+{
+	struct client *c = ctx;
+
+	(void)fd;
+	c->over = dl_conn_work(&c->conn, revents, dl_now(), &c->why);
+}
+
+int client_wait(struct client *c, struct dl_err *e)
+{
+	int code = 0;
+
+	while (!code && !c->over && !c->done) {
+		turn(c, c->conn.fd, 0);
+		if (c->over || c->done)
+			break;
+		dl_loop_set(&c->loop, c->conn.fd, dl_conn_events(&c->conn),
+			turn, c);
+		code = dl_loop_once(&c->loop, dl_conn_deadline(&c->conn), e);
+	}
+	if (code || c->done)
+		return code;
+	*e = c->why;
+	return e->code;
+}
+
+int client_refused(const struct dl_message *m, struct dl_err *e)
+{
+	char text[400];
+
+	return dl_fail(e, m->code, "%s",
+		dl_scrub(text, sizeof text, m->text, m->text_n));
+}

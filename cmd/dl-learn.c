@@ -1,0 +1,167 @@
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/hash.h"
+#include "base/mem.h"
+#include "base/num.h"
+#include "cmd/cmd.h"
+#include "cmd/learn/apply.h"
+#include "cmd/learn/learner.h"
+
+static const char usage[] =
+	"usage: dl-learn [-qv] [-n name] [--slot n] [-s seed] [--apply how]\n"
+	"                [--wait | --no-wait] [--heartbeat duration]\n"
+	"                [--drain duration] [--stop-timeout duration]\n"
+	"                [--scratch folder] [--insecure] link -- command ...\n"
+	"       dl-learn -h | -V\n";
+
+enum {
+	SLOT = 256,
+	APPLY,
+	WAIT,
+	NO_WAIT,
+	HEARTBEAT,
+	DRAIN,
+	STOP_TIMEOUT,
+	SCRATCH,
+	INSECURE,
+};
+
+static const struct option options[] = {
+	{"name", required_argument, NULL, 'n'},
+	{"slot", required_argument, NULL, SLOT},
+	{"seed", required_argument, NULL, 's'},
+	{"apply", required_argument, NULL, APPLY},
+	{"wait", no_argument, NULL, WAIT},
+	{"no-wait", no_argument, NULL, NO_WAIT},
+	{"heartbeat", required_argument, NULL, HEARTBEAT},
+	{"drain", required_argument, NULL, DRAIN},
+	{"stop-timeout", required_argument, NULL, STOP_TIMEOUT},
+	{"scratch", required_argument, NULL, SCRATCH},
+	{"insecure", no_argument, NULL, INSECURE},
+	CMD_LONG,
+	{NULL, 0, NULL, 0},
+};
+
+static void set_name(struct learn_options *o, const char *name)
+{
+	if (!dl_name_ok(name, strlen(name)))
+		cmd_usage("--name %s: not 1 to %d of A-Z a-z 0-9 . _ -, "
+			  "without a dot in front",
+			name, DL_NAME_MAX);
+	strcpy(o->name, name);
+}
+
+/* The host's name, with what a learner's name cannot hold left out. */
+static void default_name(struct learn_options *o)
+{
+	char host[DL_NAME_MAX + 1] = "", *at = o->name;
+
+	gethostname(host, sizeof host - 1);
+	for (const char *s = host; *s; s++)
+		if (isalnum((unsigned char)*s) || *s == '-' ||
+			(*s == '.' && at > o->name))
+			*at++ = *s;
+	*at = '\0';
+	if (!dl_name_ok(o->name, strlen(o->name)))
+		strcpy(o->name, "learner");
+}
+
+/* Learners must not train on the same data: the number at the end of the name,
+ * or else a number made of the name. */
+static uint64_t default_slot(const char *name)
+{
+	size_t n = strlen(name), at = n;
+	struct dl_hash h;
+	char hex[DL_HASH_HEX];
+
+	while (at && isdigit((unsigned char)name[at - 1]))
+		at--;
+	if (at < n && n - at < 10)
+		return strtoull(name + at, NULL, 10);
+	dl_hash_init(&h);
+	dl_hash_add(&h, name, n);
+	dl_hash_hex(&h, hex);
+	hex[7] = '\0';
+	return strtoull(hex, NULL, 16);
+}
+
+static void read_option(struct learn_options *o, int opt, int *slot)
+{
+	enum dl_apply apply;
+	double alpha;
+
+	switch (opt) {
+	case 'n':
+		set_name(o, optarg);
+		break;
+	case 's':
+		o->seed = cmd_u64("--seed", optarg, 0, UINT64_MAX);
+		break;
+	case SLOT:
+		o->slot = cmd_u64("--slot", optarg, 0, UINT64_MAX);
+		*slot = 1;
+		break;
+	case APPLY:
+		if (learn_parse_apply(optarg, &apply, &alpha))
+			cmd_usage("--apply %s: not overwrite, carry or blend:A",
+				optarg);
+		o->apply = optarg;
+		break;
+	case WAIT:
+	case NO_WAIT:
+		o->wait = opt == WAIT;
+		break;
+	case HEARTBEAT:
+		o->heartbeat_ns = cmd_duration("--heartbeat", optarg);
+		break;
+	case DRAIN:
+		o->drain_ns = cmd_duration("--drain", optarg);
+		break;
+	case STOP_TIMEOUT:
+		o->stop_ns = cmd_duration("--stop-timeout", optarg);
+		break;
+	case SCRATCH:
+		o->scratch = optarg;
+		break;
+	case INSECURE:
+		o->insecure = o->insecure == DL_INSECURE_NO
+				      ? DL_INSECURE_LOOPBACK
+				      : DL_INSECURE_ANYWHERE;
+		break;
+	default:
+		cmd_common_option(opt);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct learn_options o = {.insecure = DL_INSECURE_NO,
+		.wait = -1,
+		.heartbeat_ns = 2 * DL_SECOND,
+		.drain_ns = 20 * DL_SECOND,
+		.stop_ns = 30 * DL_SECOND};
+	int opt, slot = 0;
+	struct dl_err e;
+
+	cmd_init("dl-learn", usage);
+	default_name(&o);
+	while ((opt = getopt_long(
+			argc, argv, "+:n:s:" CMD_SHORT, options, NULL)) != -1)
+		read_option(&o, opt, &slot);
+	if (argc - optind < 1)
+		cmd_usage("no link to a syncer");
+	if (dl_address_parse(&o.address, argv[optind], &e))
+		cmd_usage("%s", e.text);
+	optind++;
+	if (optind < argc && strcmp(argv[optind], "--") == 0)
+		optind++;
+	if (optind >= argc)
+		cmd_usage("no command to train with");
+	o.command = argv + optind;
+	if (!slot)
+		o.slot = default_slot(o.name);
+	return learner_run(&o);
+}

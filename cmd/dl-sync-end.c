@@ -1,0 +1,79 @@
+#include "cmd/client.h"
+#include "cmd/cmd.h"
+#include "cmd/dl-sync.h"
+
+enum { INSECURE = 256 };
+
+static int on_message(void *ctx, struct dl_conn *c, const struct dl_message *m,
+	struct dl_err *e)
+{
+	struct client *client = ctx;
+
+	(void)c;
+	if (m->kind == DL_MSG_ERROR)
+		return client_refused(m, e);
+	if (m->kind != DL_MSG_BYE)
+		return 0;
+	client->done = m->bye == DL_BYE_DONE;
+	return client->done
+		       ? 0
+		       : dl_fail(e, DL_TEMPFAIL, "the syncer is restarting");
+}
+
+static int on_begin(void *ctx, struct dl_conn *c, const struct dl_message *m,
+	const struct dl_header *h, void **dest, struct dl_err *e)
+{
+	(void)ctx;
+	(void)c;
+	(void)m;
+	(void)h;
+	(void)dest;
+	return dl_fail(e, DL_PROTOCOL, "sends what was not asked for");
+}
+
+static int ask(
+	const struct dl_address *a, enum dl_insecure allowed, struct dl_err *e)
+{
+	static const struct dl_conn_handlers handlers = {
+		on_message, on_begin, NULL};
+	static const struct dl_message hello = {
+		.kind = DL_MSG_HELLO, .role = DL_ROLE_ENDER};
+	static const struct dl_message end = {.kind = DL_MSG_END};
+	struct client client;
+	int code = client_open(&client, a, allowed, &handlers, &client, e);
+
+	if (code)
+		return code;
+	dl_conn_send(&client.conn, &hello);
+	dl_conn_send(&client.conn, &end);
+	code = client_wait(&client, e);
+	client_close(&client);
+	return code;
+}
+
+int sync_end(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{"insecure", no_argument, NULL, INSECURE}, CMD_LONG,
+		{NULL, 0, NULL, 0}};
+	enum dl_insecure allowed = DL_INSECURE_NO;
+	struct dl_address address;
+	struct dl_err e;
+	int opt;
+
+	while ((opt = getopt_long(argc, argv, "+" CMD_SHORT, options, NULL)) !=
+		-1) {
+		if (opt != INSECURE)
+			cmd_common_option(opt);
+		else if (allowed != DL_INSECURE_ANYWHERE)
+			allowed++;
+	}
+	if (argc - optind != 1)
+		cmd_usage("end: one link");
+	if (dl_address_parse(&address, argv[optind], &e))
+		cmd_usage("%s", e.text);
+	if (!ask(&address, allowed, &e))
+		return DL_OK;
+	dl_at(&e, "%s", argv[optind]);
+	return cmd_fail(&e);
+}

@@ -1,0 +1,130 @@
+#include "cmd/join/live.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/client.h"
+#include "tensor/packed.h"
+
+struct live {
+	struct client client;
+	struct dl_layout layout; /* of the welcome */
+	float **values;		 /* P; NULL until it comes */
+	uint32_t missing;
+};
+
+int join_is_link(const char *source)
+{
+	return !strncmp(source, "unix:", 5) || !strncmp(source, "tcp:", 4);
+}
+
+static size_t bytes_of(const struct live *v, uint32_t p)
+{
+	return v->layout.fragment[p].elements * sizeof(float);
+}
+
+static int on_message(void *ctx, struct dl_conn *c, const struct dl_message *m,
+	struct dl_err *e)
+{
+	struct live *v = ctx;
+
+	(void)c;
+	if (m->kind == DL_MSG_ERROR)
+		return client_refused(m, e);
+	if (m->kind != DL_MSG_WELCOME || v->values)
+		return 0;
+	if (dl_layout_parse(&v->layout, m->text, m->text_n, e))
+		return dl_at(e, "layout");
+	v->missing = v->layout.fragments;
+	v->values = dl_alloc_array(v->missing, sizeof *v->values);
+	return 0;
+}
+
+static int on_begin(void *ctx, struct dl_conn *c, const struct dl_message *m,
+	const struct dl_header *h, void **dest, struct dl_err *e)
+{
+	struct live *v = ctx;
+	uint32_t p = m->fragment;
+
+	(void)c;
+	if (m->kind != DL_MSG_GLOBAL || !v->values ||
+		p >= v->layout.fragments || v->values[p])
+		return dl_fail(e, DL_PROTOCOL, "sends what was not asked for");
+	if (dl_layout_check_record(&v->layout, p, h, e))
+		return e->code;
+	v->values[p] = dl_big_alloc(bytes_of(v, p));
+	*dest = v->values[p];
+	return 0;
+}
+
+static int on_whole(void *ctx, struct dl_conn *c, const struct dl_message *m,
+	const struct dl_header *h, void *dest, struct dl_err *e)
+{
+	struct live *v = ctx;
+
+	(void)c;
+	(void)m;
+	(void)h;
+	(void)dest;
+	(void)e;
+	v->client.done = !--v->missing;
+	return 0;
+}
+
+static int write_model(
+	const struct live *v, const char *output, struct dl_err *e)
+{
+	struct dl_output o = DL_OUTPUT_INIT;
+	int code = dl_output_open(&o, output, e);
+
+	if (code)
+		return code;
+	code = dl_packed_write(&v->layout, (const float *const *)v->values,
+		DL_PACKED_OWN, &o, e);
+	if (!code)
+		return dl_output_commit(&o, e);
+	dl_output_abort(&o);
+	return code;
+}
+
+static void release(struct live *v)
+{
+	for (uint32_t p = 0; v->values && p < v->layout.fragments; p++)
+		if (v->values[p])
+			dl_big_free(v->values[p], bytes_of(v, p));
+	free(v->values);
+	dl_layout_release(&v->layout);
+}
+
+static int fetch(struct live *v, const struct dl_address *a,
+	enum dl_insecure allowed, struct dl_err *e)
+{
+	static const struct dl_conn_handlers handlers = {
+		on_message, on_begin, on_whole};
+	static const struct dl_message hello = {.kind = DL_MSG_HELLO,
+		.role = DL_ROLE_OBSERVER,
+		.codecs = "f32"};
+	int code = client_open(&v->client, a, allowed, &handlers, v, e);
+
+	if (code)
+		return code;
+	dl_conn_send(&v->client.conn, &hello);
+	code = client_wait(&v->client, e);
+	client_close(&v->client);
+	return code;
+}
+
+int join_live(const char *link, enum dl_insecure allowed, const char *output,
+	struct dl_err *e)
+{
+	struct live v = {0};
+	struct dl_address a;
+	int code = dl_address_parse(&a, link, e);
+
+	if (!code && (code = fetch(&v, &a, allowed, e)))
+		dl_at(e, "%s", link);
+	if (!code)
+		code = write_model(&v, output, e);
+	release(&v);
+	return code;
+}

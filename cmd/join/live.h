@@ -1,0 +1,17 @@
+/*
+ * The current global model of a live run, from its syncer.
+ */
+#ifndef CMD_JOIN_LIVE_H
+#define CMD_JOIN_LIVE_H
+
+#include "base/err.h"
+#include "link/address.h"
+
+/* 1 when a source is a link and not a file. */
+int join_is_link(const char *source);
+
+/* Asks the syncer at that link for the model and writes it to output. */
+int join_live(const char *link, enum dl_insecure allowed, const char *output,
+	struct dl_err *e);
+
+#endif

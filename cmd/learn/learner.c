@@ -1,0 +1,248 @@
+#include "cmd/learn/learner.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sodium.h>
+
+#include "base/num.h"
+#include "cmd/cmd.h"
+#include "cmd/learn/apply.h"
+#include "cmd/learn/show.h"
+#include "link/signals.h"
+
+static const int64_t step_every = DL_SECOND / 10;
+
+static int make_core(
+	struct learner *l, const struct dl_message *m, struct dl_err *e)
+{
+	const struct learn_options *o = l->options;
+	struct dl_learn_config c = {
+		.schedule = {l->layout.fragments, m->h},
+		.tau = m->tau,
+		.wait = o->wait >= 0 ? o->wait : m->wait,
+		.syncers = 1,
+		.step_every = step_every,
+	};
+	const char *apply = o->apply ? o->apply : m->apply;
+
+	if (learn_parse_apply(apply, &c.apply, &c.alpha))
+		return dl_fail(e, DL_PROTOCOL, "unknown way to apply");
+	l->core = dl_learn_new(&c);
+	return 0;
+}
+
+int learner_begin(
+	struct learner *l, const struct dl_message *m, struct dl_err *e)
+{
+	uint64_t bytes = 0;
+	int code = dl_layout_parse(&l->layout, m->text, m->text_n, e);
+
+	if (code)
+		return dl_at(e, "layout");
+	if (m->fragments != l->layout.fragments || !m->h ||
+		!dl_name_ok(m->run, strlen(m->run)))
+		return dl_fail(e, DL_PROTOCOL, "welcome contradicts itself");
+	strcpy(l->run, m->run);
+	for (uint32_t p = 0; p < l->layout.fragments; p++)
+		bytes += l->layout.fragment[p].elements * sizeof(float);
+	/* The model when it is loaded, two files a fragment, small ones. */
+	code = dl_scratch_open(
+		&l->scratch, l->options->scratch, 3 * bytes + (4 << 20), e);
+	if (code)
+		return code;
+	weights_init(&l->weights, &l->layout, &l->scratch);
+	code = make_core(l, m, e);
+	return code ? code : trainer_begin(l, e);
+}
+
+static void send_step(struct learner *l, const struct dl_learn_action *a)
+{
+	struct dl_message m = {.kind = DL_MSG_STEP,
+		.clock = a->clock,
+		.steps = a->steps,
+		.tokens = a->tokens,
+		.loss = a->loss};
+
+	uplink_send(l, &m);
+}
+
+static void send_applied(struct learner *l, const struct dl_learn_action *a)
+{
+	struct dl_message m = {.kind = DL_MSG_APPLIED,
+		.fragment = a->fragment,
+		.version = a->version};
+
+	uplink_send(l, &m);
+}
+
+static void settle(struct learner *l, const struct dl_learn_action *a)
+{
+	struct push *push = weights_find(&l->weights, a->fragment, a->seq);
+
+	if (!push)
+		return;
+	push->settled = 1;
+	/* One that the trainer is still writing moves the anchor first. */
+	if (push->delta)
+		weights_drop(&l->weights, push);
+}
+
+static void resend(struct learner *l, const struct dl_learn_action *a)
+{
+	struct push *push = weights_find(&l->weights, a->fragment, a->seq);
+
+	if (push && push->delta)
+		uplink_push(l, push);
+}
+
+static void act(struct learner *l, const struct dl_learn_action *a)
+{
+	struct dl_message drained = {.kind = DL_MSG_END, .step = a->clock};
+
+	switch (a->kind) {
+	case DL_LA_LOAD:
+	case DL_LA_COPY:
+	case DL_LA_APPLY:
+	case DL_LA_CLOCK:
+	case DL_LA_GO:
+	case DL_LA_FINISH:
+		trainer_do(l, a);
+		break;
+	case DL_LA_STEP:
+		send_step(l, a);
+		break;
+	case DL_LA_APPLIED:
+		send_applied(l, a);
+		break;
+	case DL_LA_RESEND:
+		resend(l, a);
+		break;
+	case DL_LA_RELEASE:
+		settle(l, a);
+		break;
+	case DL_LA_DRAINED:
+		uplink_send(l, &drained);
+		break;
+	}
+}
+
+void learner_event(struct learner *l, struct dl_learn_event *ev)
+{
+	struct dl_learn_action a;
+
+	dl_learn_event(l->core, ev);
+	while (dl_learn_next(l->core, &a))
+		act(l, &a);
+}
+
+void learner_finish(struct learner *l)
+{
+	int64_t now = dl_now();
+
+	trainer_stop(l, now);
+	uplink_part(l, now);
+	l->finishing = 1;
+}
+
+void learner_fail(struct learner *l, const struct dl_err *why)
+{
+	if (!l->code)
+		l->code = cmd_fail(why);
+	learner_finish(l);
+}
+
+/* The first deliver what there is within the time; the second is an order. */
+static void on_terminate(struct learner *l, int64_t now)
+{
+	struct dl_learn_event ev = {.kind = DL_LE_DRAIN, .now = now};
+
+	if (!l->core || l->drain_at != INT64_MAX) {
+		l->over = 1;
+		return;
+	}
+	cmd_note("delivers its last work and ends");
+	l->drain_at = now + l->options->drain_ns;
+	learner_event(l, &ev);
+}
+
+static void on_signal(void *ctx, int fd, short revents)
+{
+	struct learner *l = ctx;
+	int signal;
+
+	(void)fd;
+	(void)revents;
+	while ((signal = dl_signals_next())) {
+		if (signal == SIGTERM || signal == SIGINT)
+			on_terminate(l, dl_now());
+		if (signal == SIGUSR1)
+			learner_show(l, 1);
+	}
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+static int turn(struct learner *l, struct dl_err *e)
+{
+	int64_t now = dl_now(), until = INT64_MAX;
+
+	uplink_work(l, now);
+	trainer_work(l, now);
+	uplink_work(l, now); /* what the trainer's step has led to */
+	if (now >= l->drain_at && !l->finishing) {
+		cmd_warn("not everything could be delivered in time");
+		learner_finish(l);
+	}
+	learner_show(l, 0);
+	if (l->finishing && trainer_stopped(l) && uplink_closed(l))
+		l->over = 1;
+	if (l->over)
+		return 0;
+	until = least(uplink_wake(l), trainer_wake(l));
+	if (!l->finishing)
+		until = least(until, l->drain_at);
+	return dl_loop_once(&l->loop, until, e);
+}
+
+static int loop(struct learner *l, struct dl_err *e)
+{
+	static const int caught[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGCHLD};
+	int fd, code = dl_signals_open(
+			caught, sizeof caught / sizeof *caught, &fd, e);
+
+	if (code)
+		return code;
+	dl_loop_set(&l->loop, fd, POLLIN, on_signal, l);
+	while (!code && !l->over)
+		code = turn(l, e);
+	return code;
+}
+
+int learner_run(const struct learn_options *o)
+{
+	struct learner l = {.options = o,
+		.loop = DL_LOOP_INIT,
+		.scratch = DL_SCRATCH_INIT,
+		.status = CMD_STATUS_INIT,
+		.shown_at = dl_now(),
+		.drain_at = INT64_MAX};
+	struct dl_err e;
+
+	randombytes_buf(&l.instance, sizeof l.instance);
+	if (loop(&l, &e))
+		l.code = cmd_fail(&e);
+	learner_show_end(&l);
+	uplink_release(&l);
+	trainer_release(&l);
+	weights_release(&l.weights);
+	dl_learn_free(l.core);
+	dl_layout_release(&l.layout);
+	dl_scratch_remove(&l.scratch);
+	dl_loop_release(&l.loop);
+	return l.code;
+}

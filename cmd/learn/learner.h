@@ -1,0 +1,61 @@
+/*
+ * dl-learn: a learner process. This file joins its parts: the core that
+ * decides (learn/learn.h), the trainer, the tensors and the syncer's link.
+ */
+#ifndef CMD_LEARN_LEARNER_H
+#define CMD_LEARN_LEARNER_H
+
+#include "cmd/learn/trainer.h"
+#include "cmd/learn/uplink.h"
+#include "cmd/learn/weights.h"
+#include "cmd/status.h"
+#include "link/address.h"
+#include "link/loop.h"
+
+struct learn_options {
+	struct dl_address address;
+	enum dl_insecure insecure;
+	char *const *command;
+	char name[DL_NAME_MAX + 1];
+	uint64_t slot, seed;
+	const char *apply; /* NULL: what the syncer says */
+	int wait;	   /* -1: what the syncer says */
+	const char *scratch;
+	int64_t heartbeat_ns, drain_ns, stop_ns;
+};
+
+struct learner {
+	const struct learn_options *options;
+	uint64_t instance; /* random: this process */
+	struct dl_loop loop;
+	struct dl_layout layout; /* from the first welcome on, as all below */
+	char run[DL_NAME_MAX + 1];
+	struct dl_scratch scratch;
+	struct dl_learn *core; /* NULL before */
+	struct weights weights;
+	struct trainer trainer;
+	struct uplink uplink;
+	struct cmd_status status;
+	int64_t shown_at; /* the last status line */
+	uint64_t shown_tokens;
+	double loss;
+	int64_t drain_at; /* when draining must be done; INT64_MAX: not asked */
+	int finishing;	  /* trainer and link are being closed */
+	int over;	  /* leave the loop with code */
+	int code;
+};
+
+/* Runs until the run or the learner ends; an exit code. */
+int learner_run(const struct learn_options *o);
+
+/* Begins to take part in the run that the first welcome describes. */
+int learner_begin(
+	struct learner *l, const struct dl_message *welcome, struct dl_err *e);
+/* Gives the core an event and carries out what it decides. */
+void learner_event(struct learner *l, struct dl_learn_event *ev);
+/* The end of the process, for that reason. */
+void learner_fail(struct learner *l, const struct dl_err *why);
+/* The run is over: stop the trainer and leave. */
+void learner_finish(struct learner *l);
+
+#endif

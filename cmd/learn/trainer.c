@@ -1,0 +1,378 @@
+#include "cmd/learn/trainer.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/num.h"
+#include "cmd/cmd.h"
+#include "cmd/learn/learner.h"
+
+enum { HOPELESS = 3 }; /* deaths in a row of a trainer that never stepped */
+
+static const int64_t pause_min = DL_SECOND / 4, pause_max = 60 * DL_SECOND;
+
+static int write_layout(
+	const struct learner *l, const char *path, struct dl_err *e)
+{
+	struct dl_buf text = DL_BUF_INIT;
+	int code;
+
+	dl_layout_write(&l->layout, &text);
+	code = dl_write_file(path, text.data, text.len, e);
+	dl_buf_free(&text);
+	return code;
+}
+
+static void set_environment(struct learner *l, const char *layout)
+{
+	const struct learn_options *o = l->options;
+	struct trainer *t = &l->trainer;
+
+	t->variable[0] = dl_sprintf("DL_NAME=%s", o->name);
+	t->variable[1] =
+		dl_sprintf("DL_SLOT=%llu", (unsigned long long)o->slot);
+	t->variable[2] =
+		dl_sprintf("DL_SEED=%llu", (unsigned long long)o->seed);
+	t->variable[3] = dl_sprintf("DL_RUN=%s", l->run);
+	t->variable[4] = dl_sprintf("DL_LAYOUT=%s", layout);
+	for (int i = 0; i < 5; i++)
+		t->environ[i] = t->variable[i];
+}
+
+int trainer_begin(struct learner *l, struct dl_err *e)
+{
+	struct trainer *t = &l->trainer;
+	char *layout = dl_scratch_file(&l->scratch, "layout.tsv");
+	struct dl_host_config c = {&l->loop, l->options->command, t->environ,
+		l->scratch.path, l->options->stop_ns};
+	int code = write_layout(l, layout, e);
+
+	set_environment(l, layout);
+	free(layout);
+	t->model = dl_scratch_file(&l->scratch, "model.safetensors");
+	t->start_at = INT64_MAX;
+	if (code)
+		return code;
+	t->host = dl_host_new(&c, e);
+	return t->host ? dl_host_start(t->host, e) : e->code;
+}
+
+void trainer_release(struct learner *l)
+{
+	struct trainer *t = &l->trainer;
+
+	dl_host_free(t->host);
+	for (int i = 0; i < 5; i++)
+		free(t->variable[i]);
+	free(t->model);
+	free(t->job);
+}
+
+static void queue(struct trainer *t, const struct dl_learn_action *a)
+{
+	if (t->jobs == t->cap) {
+		t->cap = t->cap ? 2 * t->cap : 64;
+		t->job = dl_resize(t->job, t->cap, sizeof *t->job);
+	}
+	t->job[t->jobs++] = *a;
+}
+
+void trainer_do(struct learner *l, const struct dl_learn_action *a)
+{
+	struct trainer *t = &l->trainer;
+
+	if (a->kind == DL_LA_COPY)
+		weights_push(&l->weights, a);
+	/* Now: newer ones may come before the trainer is there to load. */
+	if (a->kind == DL_LA_LOAD)
+		weights_adopt(&l->weights, l->core);
+	if (a->kind == DL_LA_FINISH && !dl_host_running(t->host))
+		learner_finish(l);
+	else
+		queue(t, a);
+}
+
+static char *file_of(const struct learner *l, const char *what, uint32_t p)
+{
+	return dl_sprintf("%s/%s.%u", l->scratch.path, what, p);
+}
+
+/* Hands on the pushes that the trainer has written out. Done while it trains,
+ * or before an apply moves the same anchor. */
+static void read_pushes(struct learner *l, int64_t now)
+{
+	struct push *next;
+	struct dl_err e;
+
+	for (struct push *push = l->weights.push; push; push = next) {
+		char *path;
+
+		next = push->next;
+		if (!push->written || push->delta)
+			continue;
+		push->written = 0;
+		path = file_of(l, "send", push->what.fragment);
+		if (weights_read_push(&l->weights, push, path, &e))
+			dl_host_fail(l->trainer.host, now, &e);
+		else
+			uplink_push(l, push);
+		free(path);
+	}
+}
+
+static struct push *find_unread(const struct learner *l)
+{
+	struct push *push = l->weights.push;
+
+	while (push && push->delta)
+		push = push->next;
+	return push;
+}
+
+/* What a trainer that died had not handed over never will be. */
+static void lose_pushes(struct learner *l, int64_t now)
+{
+	struct push *push;
+
+	while ((push = find_unread(l))) {
+		struct dl_learn_event ev = {.kind = DL_LE_FAILED,
+			.now = now,
+			.fragment = push->what.fragment,
+			.seq = push->what.seq};
+
+		push->settled = 1;
+		weights_drop(&l->weights, push);
+		learner_event(l, &ev);
+	}
+}
+
+/* The clock as it is now: a welcome may have set it after the order was
+ * queued, or in the middle of a step. */
+static unsigned long long clock_of(const struct learner *l)
+{
+	return dl_learn_clock(l->core);
+}
+
+static void begin_load(struct learner *l)
+{
+	struct trainer *t = &l->trainer;
+	struct dl_err e;
+
+	if (weights_write_model(&l->weights, t->model, &e)) {
+		learner_fail(l, &e);
+		return;
+	}
+	dl_host_say(t->host, "load %s", t->model);
+	dl_host_say(t->host, "clock %llu fresh", clock_of(l));
+	t->working = 2;
+}
+
+static void begin_copy(struct learner *l, const struct dl_learn_action *a)
+{
+	char *path = file_of(l, "send", a->fragment);
+
+	dl_host_say(l->trainer.host, "send %u %s", a->fragment, path);
+	l->trainer.working = 1;
+	free(path);
+}
+
+static void begin_apply(
+	struct learner *l, const struct dl_learn_action *a, int64_t now)
+{
+	char *path = file_of(l, "apply", a->fragment), how[32] = "set";
+	struct dl_err e;
+
+	read_pushes(l, now);
+	if (!weights_has(&l->weights, a->fragment, a->version)) {
+		/* A newer one has come, and its own apply with it. */
+		free(path);
+		return;
+	}
+	if (a->apply == DL_APPLY_CARRY)
+		strcpy(how, "add");
+	if (a->apply == DL_APPLY_BLEND)
+		snprintf(how, sizeof how, "blend %.9g", a->alpha);
+	if (weights_write_apply(&l->weights, a, path, &e)) {
+		learner_fail(l, &e);
+	} else {
+		dl_host_say(l->trainer.host, "apply %u %s %s", a->fragment,
+			path, how);
+		l->trainer.working = 1;
+	}
+	free(path);
+}
+
+static void begin(
+	struct learner *l, const struct dl_learn_action *a, int64_t now)
+{
+	struct trainer *t = &l->trainer;
+
+	switch (a->kind) {
+	case DL_LA_LOAD:
+		begin_load(l);
+		break;
+	case DL_LA_COPY:
+		begin_copy(l, a);
+		break;
+	case DL_LA_APPLY:
+		begin_apply(l, a, now);
+		break;
+	case DL_LA_CLOCK:
+		dl_host_say(t->host, "clock %llu", clock_of(l));
+		t->working = 1;
+		break;
+	case DL_LA_FINISH:
+		learner_finish(l);
+		break;
+	default:
+		dl_host_say(t->host, "go");
+		t->ready = 0;
+		break;
+	}
+}
+
+/* The first job has been done. */
+static void finish(struct learner *l)
+{
+	struct trainer *t = &l->trainer;
+	struct dl_learn_action a = t->job[0];
+
+	t->jobs--;
+	memmove(t->job, t->job + 1, t->jobs * sizeof *t->job);
+	if (a.kind == DL_LA_LOAD)
+		unlink(t->model);
+	if (a.kind == DL_LA_COPY)
+		weights_find(&l->weights, a.fragment, a.seq)->written = 1;
+}
+
+/* Orders without an answer are done at once; the next that has one waits. */
+static void begin_jobs(struct learner *l, int64_t now)
+{
+	struct trainer *t = &l->trainer;
+
+	while (t->ready && !t->working && t->jobs && !t->stopping) {
+		struct dl_learn_action a = t->job[0];
+
+		begin(l, &a, now);
+		if (!t->working)
+			finish(l);
+	}
+	if (!t->working && !t->stopping)
+		read_pushes(l, now);
+}
+
+static void on_step(
+	struct learner *l, const struct dl_host_event *ev, int64_t now)
+{
+	struct trainer *t = &l->trainer;
+	struct dl_learn_event step = {.kind = DL_LE_STEP,
+		.now = now,
+		.tokens = ev->tokens,
+		.loss = ev->loss};
+
+	t->ready = 1;
+	t->stepped = 1;
+	t->deaths = 0;
+	l->loss = ev->loss;
+	learner_event(l, &step);
+}
+
+static int64_t pause_of(unsigned deaths)
+{
+	int64_t pause = pause_min;
+
+	while (--deaths && pause < pause_max)
+		pause *= 2;
+	return pause < pause_max ? pause : pause_max;
+}
+
+static void on_death(
+	struct learner *l, const struct dl_host_event *ev, int64_t now)
+{
+	struct trainer *t = &l->trainer;
+	struct dl_learn_event reset = {.kind = DL_LE_RESET, .now = now};
+
+	t->ready = t->working = 0;
+	if (ev->wanted || t->stopping)
+		return;
+	read_pushes(l, now);
+	lose_pushes(l, now);
+	t->jobs = 0;
+	if (++t->deaths >= HOPELESS && !t->stepped) {
+		learner_fail(l, &ev->err);
+		return;
+	}
+	t->start_at = now + pause_of(t->deaths);
+	cmd_warn("%s: starting it again", ev->err.text);
+	learner_event(l, &reset);
+}
+
+static void restart(struct learner *l, int64_t now)
+{
+	struct trainer *t = &l->trainer;
+	struct dl_err e;
+
+	if (now < t->start_at)
+		return;
+	t->start_at = INT64_MAX;
+	if (!dl_host_start(t->host, &e))
+		return;
+	cmd_warn("%s", e.text);
+	t->start_at = now + pause_of(++t->deaths);
+}
+
+void trainer_work(struct learner *l, int64_t now)
+{
+	struct trainer *t = &l->trainer;
+	struct dl_host_event ev;
+
+	if (!t->host)
+		return;
+	restart(l, now);
+	while (dl_host_next(t->host, now, &ev)) {
+		switch (ev.kind) {
+		case DL_HOST_READY:
+			t->ready = 1;
+			break;
+		case DL_HOST_STEP:
+			on_step(l, &ev, now);
+			break;
+		case DL_HOST_ANSWER:
+			if (t->working && !--t->working)
+				finish(l);
+			break;
+		case DL_HOST_DIED:
+			on_death(l, &ev, now);
+			break;
+		}
+		begin_jobs(l, now);
+	}
+	begin_jobs(l, now);
+}
+
+void trainer_stop(struct learner *l, int64_t now)
+{
+	struct trainer *t = &l->trainer;
+
+	if (!t->host || t->stopping)
+		return;
+	t->stopping = 1;
+	t->start_at = INT64_MAX;
+	dl_host_stop(t->host, now);
+}
+
+int trainer_stopped(const struct learner *l)
+{
+	return !l->trainer.host || !dl_host_running(l->trainer.host);
+}
+
+int64_t trainer_wake(const struct learner *l)
+{
+	const struct trainer *t = &l->trainer;
+	int64_t wake = t->host ? dl_host_wake(t->host) : INT64_MAX;
+
+	return t->host && t->start_at < wake ? t->start_at : wake;
+}

@@ -1,0 +1,44 @@
+/*
+ * The trainer of a learner: what the core wants of it at a step boundary
+ * becomes orders of dl-trainer(7), one at a time. A trainer that dies is
+ * started again, after pauses that grow while it makes no step.
+ */
+#ifndef CMD_LEARN_TRAINER_H
+#define CMD_LEARN_TRAINER_H
+
+#include "learn/learn.h"
+#include "train/host.h"
+
+struct learner;
+
+struct trainer {
+	struct dl_host *host;
+	char *variable[6]; /* its environment */
+	const char *environ[7];
+	char *model; /* scratch path of the model to load */
+	/* Actions of the core, oldest first; the first may be at work. */
+	struct dl_learn_action *job;
+	size_t jobs, cap;
+	int ready;   /* the trainer reads orders */
+	int working; /* jobs[0] waits for an answer */
+	int stopping;
+	int stepped;	  /* ever */
+	unsigned deaths;  /* in a row, without a step */
+	int64_t start_at; /* INT64_MAX: running, or not to be started */
+};
+
+/* Makes its place in the scratch folder and starts it. */
+int trainer_begin(struct learner *l, struct dl_err *e);
+void trainer_release(struct learner *l);
+
+/* An action of the core that is the trainer's: LOAD, COPY, APPLY, CLOCK, GO,
+ * FINISH. */
+void trainer_do(struct learner *l, const struct dl_learn_action *a);
+/* Hears it and gives it its next orders. */
+void trainer_work(struct learner *l, int64_t now);
+/* Asks it to stop; learner_fail or the loop ends once it has. */
+void trainer_stop(struct learner *l, int64_t now);
+int trainer_stopped(const struct learner *l);
+int64_t trainer_wake(const struct learner *l);
+
+#endif

@@ -1,0 +1,371 @@
+#include "cmd/learn/uplink.h"
+
+#include <string.h>
+
+#include "base/num.h"
+#include "base/rng.h"
+#include "cmd/cmd.h"
+#include "cmd/learn/learner.h"
+
+/* A syncer is gone when it has missed so many of our heartbeats' times. */
+enum { BEATS_MISSED = 5 };
+
+static const int64_t retry_min = DL_SECOND / 5, retry_max = 15 * DL_SECOND;
+static const int64_t last_words = 5 * DL_SECOND;
+
+static int on_message(void *ctx, struct dl_conn *c, const struct dl_message *m,
+	struct dl_err *e);
+static int on_begin(void *ctx, struct dl_conn *c, const struct dl_message *m,
+	const struct dl_header *h, void **dest, struct dl_err *e);
+static int on_whole(void *ctx, struct dl_conn *c, const struct dl_message *m,
+	const struct dl_header *h, void *dest, struct dl_err *e);
+
+static const struct dl_conn_handlers handlers = {
+	on_message, on_begin, on_whole};
+
+static int fragment_ok(const struct learner *l, const struct dl_message *m)
+{
+	return l->uplink.welcomed && m->fragment < l->layout.fragments;
+}
+
+static int on_welcome(
+	struct learner *l, const struct dl_message *m, struct dl_err *e)
+{
+	struct uplink *up = &l->uplink;
+	struct dl_learn_event ev = {.kind = DL_LE_WELCOME,
+		.now = dl_now(),
+		.clock = m->clock,
+		.versions = m->versions,
+		.origins = m->origins,
+		.seqs = m->seqs};
+	int code;
+
+	if (up->welcomed)
+		return dl_fail(e, DL_PROTOCOL, "welcome comes twice");
+	if (!l->core) {
+		code = learner_begin(l, m, e);
+		up->fatal = code;
+		if (code)
+			return code;
+	}
+	if (m->fragments != l->layout.fragments || strcmp(m->run, l->run) != 0)
+		return dl_fail(e, DL_PROTOCOL, "now serves another run");
+	up->welcomed = 1;
+	up->failures = 0;
+	up->conn.config.data.data = UINT64_MAX;
+	cmd_debug("welcome to run %s, epoch %llu, clock %llu", l->run,
+		(unsigned long long)m->epoch, (unsigned long long)m->clock);
+	learner_event(l, &ev);
+	return 0;
+}
+
+static int on_error(
+	struct learner *l, const struct dl_message *m, struct dl_err *e)
+{
+	char text[400];
+
+	dl_scrub(text, sizeof text, m->text, m->text_n);
+	if (m->code == DL_USAGE || m->code == DL_DATA ||
+		m->code == DL_PROTOCOL || m->code == DL_NOPERM)
+		l->uplink.fatal = m->code;
+	return dl_fail(e, m->code, "%s", text);
+}
+
+static void on_bye(struct learner *l, const struct dl_message *m)
+{
+	struct dl_learn_event ev = {.kind = DL_LE_BYE, .now = dl_now()};
+
+	cmd_debug("the syncer says bye: %s", dl_bye_name(m->bye));
+	if (m->bye != DL_BYE_DONE)
+		return;
+	l->uplink.ended = 1;
+	if (l->core)
+		learner_event(l, &ev);
+	else
+		learner_finish(l);
+}
+
+static int on_message(void *ctx, struct dl_conn *c, const struct dl_message *m,
+	struct dl_err *e)
+{
+	struct learner *l = ctx;
+	struct dl_learn_event ev = {.now = dl_now(),
+		.fragment = m->fragment,
+		.step = m->step,
+		.seq = m->seq,
+		.taken = m->taken};
+
+	(void)c;
+	switch (m->kind) {
+	case DL_MSG_WELCOME:
+		return on_welcome(l, m, e);
+	case DL_MSG_ERROR:
+		return on_error(l, m, e);
+	case DL_MSG_BYE:
+		on_bye(l, m);
+		return 0;
+	case DL_MSG_PEERS:
+		return 0;
+	case DL_MSG_OPEN:
+		ev.kind = DL_LE_OPEN;
+		break;
+	case DL_MSG_TAKEN:
+		ev.kind = DL_LE_TAKEN;
+		if (m->taken == DL_TAKEN_REFUSED)
+			cmd_warn("push %llu of fragment %u was refused: %s",
+				(unsigned long long)m->seq, m->fragment,
+				dl_refusal_name(m->refusal));
+		break;
+	case DL_MSG_END:
+		ev.kind = DL_LE_END;
+		break;
+	default:
+		return dl_fail(e, DL_PROTOCOL, "%s is not for learners",
+			dl_message_kind_name(m->kind));
+	}
+	if (!fragment_ok(l, m))
+		return dl_fail(e, DL_PROTOCOL, "%s: no such fragment",
+			dl_message_kind_name(m->kind));
+	learner_event(l, &ev);
+	return 0;
+}
+
+static int on_begin(void *ctx, struct dl_conn *c, const struct dl_message *m,
+	const struct dl_header *h, void **dest, struct dl_err *e)
+{
+	struct learner *l = ctx;
+	struct uplink *up = &l->uplink;
+
+	(void)c;
+	if (m->kind != DL_MSG_GLOBAL || !fragment_ok(l, m) ||
+		strcmp(m->codec, "f32") != 0)
+		return dl_fail(e, DL_PROTOCOL, "%s of no use",
+			dl_message_kind_name(m->kind));
+	if (dl_layout_check_record(&l->layout, m->fragment, h, e))
+		return e->code;
+	up->coming = shelf_take(&l->weights.shelf, m->fragment);
+	up->coming_fragment = m->fragment;
+	*dest = up->coming;
+	return 0;
+}
+
+static int on_whole(void *ctx, struct dl_conn *c, const struct dl_message *m,
+	const struct dl_header *h, void *dest, struct dl_err *e)
+{
+	struct learner *l = ctx;
+	struct dl_learn_event ev = {.kind = DL_LE_GLOBAL,
+		.now = dl_now(),
+		.fragment = m->fragment,
+		.version = m->version,
+		.step = m->step,
+		.final = m->final};
+
+	(void)c;
+	(void)h;
+	(void)e;
+	l->uplink.coming = NULL;
+	weights_came(&l->weights, m->fragment, m->version, dest);
+	learner_event(l, &ev);
+	return 0;
+}
+
+static void hello(struct learner *l)
+{
+	uint32_t fragments = l->core ? l->layout.fragments : 0;
+	struct dl_version *versions =
+		dl_alloc_array(fragments ? fragments : 1, sizeof *versions);
+	struct dl_message m = {.kind = DL_MSG_HELLO,
+		.role = DL_ROLE_LEARNER,
+		.run = l->run,
+		.name = l->options->name,
+		.instance = l->instance,
+		.layout = l->core ? l->layout.hash : "",
+		.codecs = "f32",
+		.fragments = fragments,
+		.versions = versions};
+	struct dl_learn_info info;
+
+	if (l->core) {
+		dl_learn_info(l->core, &info);
+		m.clock = info.clock;
+		m.steps = info.steps;
+		m.tokens = info.tokens;
+		for (uint32_t p = 0; p < fragments; p++)
+			versions[p] = dl_learn_version(l->core, p);
+	}
+	dl_conn_send(&l->uplink.conn, &m);
+	free(versions);
+}
+
+/* Doubles with each failure; learners that lost their syncer together come
+ * back one by one. */
+static int64_t retry_pause(const struct learner *l)
+{
+	unsigned n = l->uplink.failures;
+	int64_t pause = n < 8 ? retry_min << n : retry_max;
+	struct dl_rng rng = {l->instance, n};
+
+	if (pause > retry_max)
+		pause = retry_max;
+	return (int64_t)((0.5 + 0.5 * dl_rng_uniform(&rng)) * (double)pause);
+}
+
+static void lost(struct learner *l, const struct dl_err *why, int64_t now)
+{
+	struct uplink *up = &l->uplink;
+	struct dl_learn_event ev = {.kind = DL_LE_LOST, .now = now};
+	char address[DL_ADDRESS_MAX];
+	struct dl_err e = *why;
+	int welcomed = up->welcomed;
+
+	if (up->open) {
+		up->bytes_in += up->conn.bytes_in;
+		up->bytes_out += up->conn.bytes_out;
+		dl_loop_remove(&l->loop, up->conn.fd);
+		dl_conn_release(&up->conn);
+	}
+	if (up->coming)
+		shelf_give(&l->weights.shelf, up->coming_fragment, up->coming);
+	up->coming = NULL;
+	up->open = up->welcomed = 0;
+	dl_address_print(address, &l->options->address);
+	dl_at(&e, "%s", address);
+	if (up->fatal) {
+		learner_fail(l, &e);
+		return;
+	}
+	if (up->parting || up->ended)
+		return;
+	if (!up->failures)
+		cmd_warn("%s: trying again", e.text);
+	up->retry_at = now + retry_pause(l);
+	up->failures++;
+	if (welcomed)
+		learner_event(l, &ev);
+}
+
+static void turn(void *ctx, int fd, short revents)
+{
+	struct learner *l = ctx;
+	int64_t now = dl_now();
+	struct dl_err e;
+
+	(void)fd;
+	if (dl_conn_work(&l->uplink.conn, revents, now, &e))
+		lost(l, &e, now);
+}
+
+static void dial(struct learner *l, int64_t now)
+{
+	const struct learn_options *o = l->options;
+	struct dl_conn_config c = {.handlers = &handlers,
+		.ctx = l,
+		.control = {16 << 20, 16 << 20},
+		.data = {16 << 20, 0},
+		.queue = DL_CONN_QUEUE,
+		.beat_ns = o->heartbeat_ns,
+		.silence_ns = BEATS_MISSED * o->heartbeat_ns};
+	struct dl_err e;
+	int fd, code = dl_address_connect(&o->address, o->insecure, &fd, &e);
+
+	if (code) {
+		l->uplink.fatal = code == DL_USAGE ? code : 0;
+		lost(l, &e, now);
+		return;
+	}
+	dl_conn_init(&l->uplink.conn, fd, &c, now);
+	l->uplink.open = 1;
+	l->uplink.retry_at = INT64_MAX;
+	hello(l);
+}
+
+void uplink_work(struct learner *l, int64_t now)
+{
+	struct uplink *up = &l->uplink;
+	struct dl_err e;
+
+	if (!up->open && !up->parting && !up->ended && now >= up->retry_at)
+		dial(l, now);
+	if (!up->open)
+		return;
+	if (dl_conn_work(&up->conn, 0, now, &e)) {
+		lost(l, &e, now);
+		return;
+	}
+	dl_loop_set(&l->loop, up->conn.fd, dl_conn_events(&up->conn), turn, l);
+}
+
+int64_t uplink_wake(const struct learner *l)
+{
+	const struct uplink *up = &l->uplink;
+
+	if (up->open)
+		return dl_conn_deadline(&up->conn);
+	return up->parting || up->ended ? INT64_MAX : up->retry_at;
+}
+
+void uplink_release(struct learner *l)
+{
+	if (!l->uplink.open)
+		return;
+	dl_loop_remove(&l->loop, l->uplink.conn.fd);
+	dl_conn_release(&l->uplink.conn);
+	l->uplink.open = 0;
+}
+
+void uplink_send(struct learner *l, const struct dl_message *m)
+{
+	if (l->uplink.welcomed)
+		dl_conn_send(&l->uplink.conn, m);
+}
+
+static void sent(void *ctx, int whole)
+{
+	struct push *push = ctx;
+
+	(void)whole;
+	push->sending = 0;
+	weights_drop(push->owner, push);
+}
+
+void uplink_push(struct learner *l, struct push *push)
+{
+	const struct dl_learn_action *a = &push->what;
+	struct dl_message m = {.kind = DL_MSG_PUSH,
+		.fragment = a->fragment,
+		.seq = a->seq,
+		.step = a->step,
+		.base = a->base,
+		.steps = a->steps,
+		.tokens = a->tokens,
+		.codec = "f32"};
+	struct dl_buf head = DL_BUF_INIT;
+
+	if (!l->uplink.welcomed || push->sending) {
+		weights_drop(&l->weights, push);
+		return;
+	}
+	dl_message_pack_data(&m, &l->layout, &head);
+	push->sending = 1;
+	dl_conn_send_data(&l->uplink.conn, 0, &head, push->delta,
+		shelf_bytes(&l->weights.shelf, a->fragment), sent, push);
+}
+
+void uplink_part(struct learner *l, int64_t now)
+{
+	struct dl_message m = {.kind = DL_MSG_BYE, .bye = DL_BYE_LEAVING};
+	struct uplink *up = &l->uplink;
+
+	if (up->parting)
+		return;
+	up->parting = 1;
+	if (!up->open)
+		return;
+	uplink_send(l, &m);
+	dl_conn_finish(&up->conn, now + last_words);
+}
+
+int uplink_closed(const struct learner *l)
+{
+	return !l->uplink.open;
+}

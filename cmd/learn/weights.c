@@ -1,0 +1,271 @@
+#include "cmd/learn/weights.h"
+
+#include <fcntl.h>
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "tensor/model.h"
+#include "tensor/packed.h"
+
+enum { PIECE = 16384 }; /* elements made at a time */
+
+void weights_init(struct weights *w, const struct dl_layout *layout,
+	struct dl_scratch *scratch)
+{
+	uint32_t n = layout->fragments;
+
+	*w = (struct weights){.layout = layout, .scratch = scratch};
+	w->anchor = dl_alloc_array(n, sizeof *w->anchor);
+	w->came = dl_alloc_array(n, sizeof *w->came);
+	shelf_init(&w->shelf, layout, 2);
+}
+
+void weights_release(struct weights *w)
+{
+	for (uint32_t p = 0; w->anchor && p < w->layout->fragments; p++) {
+		shelf_give(&w->shelf, p, w->anchor[p]);
+		shelf_give(&w->shelf, p, w->came[p].values);
+	}
+	while (w->push) {
+		struct push *next = w->push->next;
+
+		shelf_give(&w->shelf, w->push->what.fragment, w->push->delta);
+		free(w->push);
+		w->push = next;
+	}
+	free(w->anchor);
+	free(w->came);
+	shelf_release(&w->shelf);
+	*w = (struct weights){0};
+}
+
+void weights_came(
+	struct weights *w, uint32_t p, struct dl_version version, float *values)
+{
+	struct came *came = &w->came[p];
+
+	if (came->values && dl_version_cmp(version, came->version) < 0) {
+		shelf_give(&w->shelf, p, values);
+		return;
+	}
+	shelf_give(&w->shelf, p, came->values);
+	*came = (struct came){values, version};
+}
+
+/* The values of the version that the core has just taken become the anchor.
+ * Others that wait came too late and are of no use. */
+static void adopt(struct weights *w, uint32_t p, struct dl_version version)
+{
+	struct came *came = &w->came[p];
+
+	if (!came->values)
+		return;
+	if (dl_version_cmp(came->version, version) == 0) {
+		shelf_give(&w->shelf, p, w->anchor[p]);
+		w->anchor[p] = came->values;
+	} else {
+		shelf_give(&w->shelf, p, came->values);
+	}
+	came->values = NULL;
+}
+
+void weights_adopt(struct weights *w, const struct dl_learn *core)
+{
+	for (uint32_t p = 0; p < w->layout->fragments; p++)
+		adopt(w, p, dl_learn_version(core, p));
+}
+
+int weights_write_model(struct weights *w, const char *path, struct dl_err *e)
+{
+	struct dl_output o = DL_OUTPUT_INIT;
+	int code;
+
+	code = dl_output_open(&o, path, e);
+	if (code)
+		return code;
+	code = dl_packed_write(w->layout, (const float *const *)w->anchor,
+		DL_PACKED_F32, &o, e);
+	if (code) {
+		dl_output_abort(&o);
+		return code;
+	}
+	return dl_output_commit(&o, e);
+}
+
+/* values - anchor, piece by piece, to fd. */
+static int write_difference(
+	int fd, const float *values, const float *anchor, size_t n)
+{
+	float piece[PIECE];
+
+	for (size_t at = 0; at < n; at += PIECE) {
+		size_t k = n - at < PIECE ? n - at : PIECE;
+
+		for (size_t i = 0; i < k; i++)
+			piece[i] = values[at + i] - anchor[at + i];
+		if (dl_write_full(fd, piece, k * sizeof *piece))
+			return -1;
+	}
+	return 0;
+}
+
+/* A record of fragment p, in place: the trainer reads it before the next. */
+static int write_fragment(struct weights *w, uint32_t p, const float *values,
+	const float *less, const char *path, struct dl_err *e)
+{
+	struct dl_writer writer = DL_WRITER_INIT;
+	struct dl_buf head = DL_BUF_INIT;
+	size_t n = w->layout->fragment[p].elements;
+	int bad, fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+	if (fd < 0)
+		return dl_fail_sys(e, DL_CANTCREAT, "%s", path);
+	dl_writer_meta(&writer, "dl.format", "1");
+	dl_writer_meta(&writer, "dl.kind", less ? "delta" : "params");
+	dl_writer_meta_u64(&writer, "dl.fragment", p);
+	dl_layout_record(w->layout, p, &writer);
+	dl_writer_finish(&writer, &head, NULL);
+	dl_writer_release(&writer);
+	bad = dl_write_full(fd, head.data, head.len) ||
+	      (less ? write_difference(fd, values, less, n)
+		    : dl_write_full(fd, values, n * sizeof *values)) ||
+	      ftruncate(fd, (off_t)(head.len + n * sizeof *values));
+	if (bad)
+		dl_fail_sys(e, DL_IOERR, "%s", path);
+	dl_buf_free(&head);
+	close(fd);
+	return bad ? DL_IOERR : 0;
+}
+
+int weights_has(const struct weights *w, uint32_t p, struct dl_version version)
+{
+	return w->came[p].values &&
+	       dl_version_cmp(w->came[p].version, version) == 0;
+}
+
+int weights_write_apply(struct weights *w, const struct dl_learn_action *a,
+	const char *path, struct dl_err *e)
+{
+	uint32_t p = a->fragment;
+	struct came *came = &w->came[p];
+	float *anchor = w->anchor[p], alpha = (float)a->alpha;
+	int code;
+
+	code = write_fragment(w, p, came->values,
+		a->apply == DL_APPLY_CARRY ? anchor : NULL, path, e);
+	if (code)
+		return code;
+	if (a->apply == DL_APPLY_BLEND) {
+		size_t n = w->layout->fragment[p].elements;
+
+		for (size_t i = 0; i < n; i++)
+			came->values[i] = alpha * anchor[i] +
+					  (1 - alpha) * came->values[i];
+	}
+	adopt(w, p, a->version);
+	return 0;
+}
+
+struct push *weights_push(struct weights *w, const struct dl_learn_action *a)
+{
+	struct push *push = dl_alloc(sizeof *push), **at = &w->push;
+
+	/* The syncer takes them in order, so they are kept in order. */
+	while (*at)
+		at = &(*at)->next;
+	push->owner = w;
+	push->what = *a;
+	*at = push;
+	return push;
+}
+
+struct push *weights_find(struct weights *w, uint32_t p, uint64_t seq)
+{
+	struct push *push = w->push;
+
+	while (push && (push->what.fragment != p || push->what.seq != seq))
+		push = push->next;
+	return push;
+}
+
+/* The trainer's tensors may have any order and any dtype of numbers. */
+static int read_fragment(struct weights *w, uint32_t p, float *out,
+	const char *path, struct dl_err *e)
+{
+	const struct dl_layout_fragment *f = &w->layout->fragment[p];
+	struct dl_model m;
+	int code = dl_model_open(&m, path, e);
+
+	if (code)
+		return code;
+	for (size_t i = f->first; !code && i < f->first + f->tensors; i++) {
+		const struct dl_layout_tensor *t = &w->layout->tensor[i];
+		const struct dl_model_tensor *found;
+		char name[80];
+
+		if (t->rule == DL_ALIAS)
+			continue;
+		found = dl_model_find(&m, t->name.s, t->name.n);
+		if (!found || !dl_layout_same_shape(t, &found->info))
+			code = dl_fail(e, DL_DATA, "%s: tensor \"%s\" %s", path,
+				dl_scrub(name, sizeof name, t->name.s,
+					t->name.n),
+				found ? "has another shape" : "is missing");
+		else
+			code = dl_model_read_f32(&m, found, out + t->offset, e);
+	}
+	dl_model_close(&m);
+	return code;
+}
+
+/* values - anchor in place; 1 when not all of it is finite. */
+static int subtract(float *values, const float *anchor, size_t n)
+{
+	int bad = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		values[i] -= anchor[i];
+		bad |= !(fabsf(values[i]) <= FLT_MAX);
+	}
+	return bad;
+}
+
+int weights_read_push(struct weights *w, struct push *push, const char *path,
+	struct dl_err *e)
+{
+	uint32_t p = push->what.fragment;
+	size_t n = w->layout->fragment[p].elements;
+	float *delta = shelf_take(&w->shelf, p), *anchor = w->anchor[p];
+	int code = read_fragment(w, p, delta, path, e);
+
+	if (code) {
+		shelf_give(&w->shelf, p, delta);
+		return code;
+	}
+	if (subtract(delta, anchor, n)) {
+		shelf_give(&w->shelf, p, delta);
+		return dl_fail(e, DL_DATA,
+			"fragment %u: the trainer's values are not finite", p);
+	}
+	for (size_t i = 0; i < n; i++)
+		anchor[i] += delta[i];
+	push->delta = delta;
+	return 0;
+}
+
+void weights_drop(struct weights *w, struct push *push)
+{
+	struct push **at = &w->push;
+
+	if (!push->settled || push->sending)
+		return;
+	while (*at != push)
+		at = &(*at)->next;
+	*at = push->next;
+	shelf_give(&w->shelf, push->what.fragment, push->delta);
+	free(push);
+}

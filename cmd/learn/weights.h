@@ -1,0 +1,72 @@
+/*
+ * The tensors of a learner: anchors, pushes that are not settled, globals that
+ * have come, and the scratch files through which the trainer gets and gives
+ * values. Each fragment is one packed f32 array (tensor/layout.h).
+ *
+ * Memory: an anchor a fragment, and the buffers of pushes and globals, of
+ * which at most two a fragment are kept for reuse.
+ */
+#ifndef CMD_LEARN_WEIGHTS_H
+#define CMD_LEARN_WEIGHTS_H
+
+#include "cmd/shelf.h"
+#include "learn/learn.h"
+#include "tensor/layout.h"
+#include "train/scratch.h"
+
+/* A push: what it says and the delta, from DL_LA_COPY to the later of
+ * DL_LA_RELEASE and the end of its sending. */
+struct push {
+	struct push *next;
+	struct weights *owner;
+	struct dl_learn_action what; /* the DL_LA_COPY */
+	int written;		     /* the trainer has written its values */
+	float *delta;		     /* NULL until they have been read */
+	int settled;		     /* the core has released it */
+	int sending;		     /* a connection reads it */
+};
+
+struct weights {
+	const struct dl_layout *layout;
+	struct dl_scratch *scratch;
+	float **anchor; /* P */
+	struct came {
+		float *values; /* NULL when none waits */
+		struct dl_version version;
+	} * came; /* P */
+	struct push *push;
+	struct shelf shelf;
+};
+
+void weights_init(struct weights *w, const struct dl_layout *layout,
+	struct dl_scratch *scratch);
+void weights_release(struct weights *w);
+
+/* Keeps a global that has come, the newest a fragment. */
+void weights_came(struct weights *w, uint32_t p, struct dl_version version,
+	float *values);
+
+/* The globals that the core took before it had a trainer become anchors, when
+ * it says DL_LA_LOAD. */
+void weights_adopt(struct weights *w, const struct dl_learn *core);
+/* Writes the model of the anchors. */
+int weights_write_model(struct weights *w, const char *path, struct dl_err *e);
+/* Is it that version which waits? Not when a newer one has come since. */
+int weights_has(const struct weights *w, uint32_t p, struct dl_version version);
+/* Writes what the trainer is to apply for that DL_LA_APPLY, which waits, and
+ * moves the anchor. */
+int weights_write_apply(struct weights *w, const struct dl_learn_action *a,
+	const char *path, struct dl_err *e);
+
+/* A push for that DL_LA_COPY, without its delta. */
+struct push *weights_push(struct weights *w, const struct dl_learn_action *a);
+struct push *weights_find(struct weights *w, uint32_t p, uint64_t seq);
+/* delta = values - anchor, from the file the trainer wrote; the anchor moves
+ * by what is sent. 65 when the file does not hold the fragment or holds values
+ * that are not finite: then the anchor stays. */
+int weights_read_push(struct weights *w, struct push *push, const char *path,
+	struct dl_err *e);
+/* Frees it if it is settled and nobody reads it. */
+void weights_drop(struct weights *w, struct push *push);
+
+#endif

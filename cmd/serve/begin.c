@@ -1,0 +1,131 @@
+#include "cmd/serve/begin.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/num.h"
+#include "cmd/cmd.h"
+#include "cmd/serve/create.h"
+
+/* Opens the store, and makes it first when there is none. */
+static int open_store(struct server *s, int *fresh, struct dl_err *e)
+{
+	const struct serve_options *o = s->options;
+	int code = globals_open(&s->globals, o, e);
+
+	*fresh = code == DL_NOINPUT;
+	if (!*fresh)
+		return code;
+	code = serve_create(o, e);
+	return code ? code : globals_open(&s->globals, o, e);
+}
+
+/* A store keeps the run's name and H; options may only agree with them. */
+static int check_run(const struct server *s, struct dl_err *e)
+{
+	const struct serve_options *o = s->options;
+
+	if (o->h && o->h != s->run->h)
+		return dl_fail(e, DL_USAGE, "%s: H is %llu in this run",
+			o->store, (unsigned long long)s->run->h);
+	if (o->run && strcmp(o->run, s->run->name) != 0)
+		return dl_fail(e, DL_USAGE, "%s: this is run %s", o->store,
+			s->run->name);
+	return 0;
+}
+
+static int make_core(
+	struct server *s, struct dl_tape_start *start, struct dl_err *e)
+{
+	struct dl_store *store = s->globals.store;
+	struct dl_sync_saved risen;
+	int code;
+
+	if (!start->restored) {
+		s->core = dl_sync_new(&start->config);
+		return 0;
+	}
+	s->core = dl_sync_restore(&start->config, &start->saved);
+	dl_sync_save(s->core, UINT32_MAX, &risen);
+	code = dl_store_commit_saved(store, &risen, e);
+	cmd_note("run %s goes on: epoch %llu, clock %llu", s->run->name,
+		(unsigned long long)risen.epoch,
+		(unsigned long long)risen.clock);
+	dl_sync_saved_release(&risen);
+	return code;
+}
+
+/* The tape begins with what the core was made of. */
+static int begin_core(struct server *s, int fresh, struct dl_err *e)
+{
+	const struct serve_options *o = s->options;
+	struct dl_tape_start start = {.config = o->config, .restored = !fresh};
+	int code;
+
+	strcpy(start.run, s->run->name);
+	strcpy(start.layout, s->layout->hash);
+	start.config.schedule.fragments = s->layout->fragments;
+	start.config.schedule.h = s->run->h;
+	if (!o->min_h_given)
+		start.config.min_h = s->run->h / 2;
+	if (!fresh)
+		start.saved = *dl_store_saved(s->globals.store);
+	/* The tape first: afterwards the saved state is the risen epoch's. */
+	code = o->tape ? dl_tape_open(&s->tape, o->tape, &start, dl_wall(),
+				 dl_now(), e)
+		       : 0;
+	return code ? code : make_core(s, &start, e);
+}
+
+static int begin_listening(struct server *s, struct dl_err *e)
+{
+	const struct serve_options *o = s->options;
+	char address[DL_ADDRESS_MAX];
+
+	for (size_t i = 0; i < o->listens; i++)
+		s->listener[i] = -1;
+	for (size_t i = 0; i < o->listens; i++) {
+		s->address[i] = o->listen[i];
+		if (dl_address_listen(
+			    &s->address[i], o->insecure, &s->listener[i], e))
+			return e->code;
+		cmd_note("listens at %s",
+			dl_address_print(address, &s->address[i]));
+	}
+	return 0;
+}
+
+int server_begin(struct server *s, struct dl_err *e)
+{
+	int fresh, code = open_store(s, &fresh, e);
+
+	if (code)
+		return code;
+	s->run = dl_store_run(s->globals.store);
+	s->layout = s->globals.layout;
+	s->merged = dl_alloc(s->layout->fragments);
+	dl_layout_write(s->layout, &s->layout_text);
+	code = check_run(s, e);
+	if (!code)
+		code = begin_core(s, fresh, e);
+	if (!code)
+		code = begin_listening(s, e);
+	return code;
+}
+
+void server_end(struct server *s)
+{
+	struct dl_err e;
+
+	peers_free(s);
+	for (size_t i = 0; s->core && i < s->options->listens; i++)
+		if (s->listener[i] >= 0)
+			dl_address_unlisten(&s->address[i], s->listener[i]);
+	if (s->tape && dl_tape_close(s->tape, &e) && !s->code)
+		s->code = cmd_fail(&e);
+	dl_sync_free(s->core);
+	globals_close(&s->globals);
+	free(s->merged);
+	dl_buf_free(&s->layout_text);
+	dl_loop_release(&s->loop);
+}

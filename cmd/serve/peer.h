@@ -1,0 +1,60 @@
+/*
+ * Those who connect to a syncer: learners, observers who want the current
+ * model, and enders who ask for the end of the run.
+ */
+#ifndef CMD_SERVE_PEER_H
+#define CMD_SERVE_PEER_H
+
+#include "link/address.h"
+#include "link/conn.h"
+#include "sync/sync.h"
+
+struct server;
+struct push;
+
+enum peer_state {
+	PEER_STRANGER, /* has not said hello */
+	PEER_WAITING,  /* a learner whose name another holds: see probe_until */
+	PEER_LEARNER,  /* the core knows it */
+	PEER_OBSERVER,
+	PEER_ENDER,
+	PEER_LEAVING, /* only what is queued is still sent */
+};
+
+struct peer {
+	struct peer *next;
+	struct server *server;
+	struct dl_conn conn;
+	enum peer_state state;
+	char address[DL_PEER_MAX];
+	char name[DL_NAME_MAX + 1]; /* of a learner */
+	uint64_t instance;
+	/* its hello, for the core */
+	uint64_t clock, steps, tokens;
+	struct dl_version *versions; /* P */
+	int64_t deadline; /* of a stranger; of the probe while it waits */
+	int64_t heard;	  /* when the one probed was last heard before */
+	struct push *coming;
+	int over; /* to be freed after this turn */
+};
+
+/* Takes in whoever waits at the listener. */
+void peers_accept(struct server *s, int listener, int64_t now);
+/* Deadlines, probes and output of all; frees those that are over. */
+void peers_work(struct server *s, int64_t now);
+int64_t peers_wake(const struct server *s);
+void peers_free(struct server *s);
+
+/* The learner that the core knows by that name and instance, or NULL. */
+struct peer *peers_find(
+	const struct server *s, const char *name, uint64_t instance);
+/* Queues the current values of fragment p for peer. */
+void peer_send_values(struct peer *peer, uint32_t p, uint64_t step, int final);
+void peer_send_welcome(struct peer *peer, uint64_t clock);
+/* Says bye to everybody of that state, and lets them go. */
+void peers_bye(
+	struct server *s, enum peer_state state, enum dl_bye bye, int64_t now);
+/* Says bye, sends what is queued, and nothing after that. */
+void peer_bye(struct peer *peer, enum dl_bye bye, int64_t now);
+
+#endif

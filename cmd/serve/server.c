@@ -1,0 +1,276 @@
+#include "cmd/serve/server.h"
+
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/num.h"
+#include "cmd/cmd.h"
+#include "cmd/serve/begin.h"
+#include "cmd/serve/show.h"
+#include "link/signals.h"
+
+static const int64_t commit_pause = DL_SECOND;
+static const int64_t leave_time = 5 * DL_SECOND;
+
+/* The rounds' decisions, sent to the learner they are for. */
+static void send_to(struct server *s, const struct dl_sync_action *a)
+{
+	struct peer *peer = peers_find(s, a->learner, a->instance);
+	struct dl_message m = {.fragment = a->fragment,
+		.step = a->step,
+		.seq = a->seq,
+		.taken = a->taken,
+		.refusal = a->refusal,
+		.scale = a->scale};
+
+	if (!peer)
+		return;
+	switch (a->kind) {
+	case DL_ACT_WELCOME:
+		peer_send_welcome(peer, a->step);
+		return;
+	case DL_ACT_GLOBAL:
+		peer_send_values(peer, a->fragment, a->step, a->final);
+		return;
+	case DL_ACT_BYE:
+		peer_bye(peer, DL_BYE_DONE, dl_now());
+		return;
+	case DL_ACT_OPEN:
+		m.kind = DL_MSG_OPEN;
+		break;
+	case DL_ACT_END:
+		m.kind = DL_MSG_END;
+		break;
+	default:
+		m.kind = DL_MSG_TAKEN;
+		break;
+	}
+	dl_conn_send(&peer->conn, &m);
+}
+
+/* Commits the merge of fragment p, or sees that it is tried again: until then
+ * nobody is told of it. */
+static int commit(struct server *s, uint32_t p)
+{
+	struct globals *g = &s->globals;
+	struct dl_sync_saved saved;
+	struct dl_err e;
+	int code;
+
+	dl_sync_save(s->core, p, &saved);
+	code = dl_store_commit(
+		g->store, p, g->values[p]->data, g->momentum[p], &saved, &e);
+	dl_sync_saved_release(&saved);
+	if (!code)
+		return 0;
+	if (!s->commit_lost)
+		cmd_warn("%s: cannot commit, trying again", e.text);
+	s->commit_lost = 1;
+	s->commit_at = dl_now() + commit_pause;
+	return code;
+}
+
+static void merge(struct server *s, const struct dl_sync_action *a)
+{
+	struct dl_err e;
+
+	if (globals_merge(&s->globals, a, &e))
+		cmd_warn("fragment %u is left as it is: %s", a->fragment,
+			e.text);
+	s->merged[a->fragment] = 1;
+}
+
+/* The run is over: its model, and a last word to those who wait for it. */
+static void finish_run(struct server *s)
+{
+	const struct serve_options *o = s->options;
+	int64_t now = dl_now();
+	struct dl_err e;
+
+	if (o->output && globals_write_model(&s->globals, o->output, &e))
+		s->code = cmd_fail(&e);
+	peers_bye(s, PEER_ENDER, DL_BYE_DONE, now);
+	s->ending = 1;
+	s->leave_at = now + leave_time;
+}
+
+static void act(struct server *s, const struct dl_sync_action *a)
+{
+	switch (a->kind) {
+	case DL_ACT_RELEASE:
+		globals_release_push(&s->globals, a->push);
+		break;
+	case DL_ACT_MERGE:
+		merge(s, a);
+		break;
+	case DL_ACT_DONE:
+		finish_run(s);
+		break;
+	default:
+		send_to(s, a);
+		break;
+	}
+}
+
+static void feed(struct server *s, const struct dl_sync_event *ev)
+{
+	struct dl_sync_action a;
+
+	if (s->tape)
+		dl_tape_event(s->tape, ev, dl_wall());
+	dl_sync_event(s->core, ev);
+	while (dl_sync_next(s->core, &a))
+		act(s, &a);
+}
+
+/*
+ * Commits what has been merged and tells the core, one fragment after another,
+ * since what is committed with one names the versions of all. The core may
+ * decide at once to merge the same fragment again.
+ */
+static void commit_merged(struct server *s)
+{
+	uint32_t p = 0;
+
+	while (p < s->layout->fragments) {
+		struct dl_sync_event ev = {.kind = DL_EV_MERGED,
+			.fragment = p,
+			.version = dl_sync_version(s->core, p),
+			.loss = NAN};
+
+		if (!s->merged[p]) {
+			p++;
+			continue;
+		}
+		if (commit(s, p))
+			return;
+		s->merged[p] = 0;
+		ev.now = dl_now();
+		ev.version.number++;
+		feed(s, &ev);
+	}
+	s->commit_lost = 0;
+	s->commit_at = INT64_MAX;
+}
+
+void server_event(struct server *s, struct dl_sync_event *ev)
+{
+	feed(s, ev);
+	if (s->commit_at == INT64_MAX)
+		commit_merged(s);
+}
+
+/* Not the end of the run: learners train on, and the next syncer goes on from
+ * the store. */
+static void on_terminate(struct server *s)
+{
+	int64_t now = dl_now();
+
+	if (s->ending) {
+		s->leave_at = now;
+		return;
+	}
+	commit_merged(s);
+	peers_bye(s, PEER_LEARNER, DL_BYE_RESTARTING, now);
+	peers_bye(s, PEER_WAITING, DL_BYE_RESTARTING, now);
+	peers_bye(s, PEER_ENDER, DL_BYE_RESTARTING, now);
+	s->ending = 1;
+	s->leave_at = now + leave_time;
+}
+
+static void on_signal(void *ctx, int fd, short revents)
+{
+	struct server *s = ctx;
+	int signal;
+
+	(void)fd;
+	(void)revents;
+	while ((signal = dl_signals_next())) {
+		if (signal == SIGTERM || signal == SIGINT)
+			on_terminate(s);
+		if (signal == SIGUSR1)
+			server_show(s, 1);
+	}
+}
+
+static void on_listener(void *ctx, int fd, short revents)
+{
+	(void)revents;
+	peers_accept(ctx, fd, dl_now());
+}
+
+static void flush_tape(struct server *s)
+{
+	struct dl_err e;
+	int code = s->tape ? dl_tape_flush(s->tape, &e) : 0;
+
+	if (code && !s->tape_lost)
+		cmd_warn("%s: the tape cannot be written", e.text);
+	s->tape_lost = code != 0;
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+static int turn(struct server *s, struct dl_err *e)
+{
+	struct dl_sync_event time = {
+		.kind = DL_EV_TIME, .now = dl_now(), .loss = NAN};
+	int64_t until;
+
+	if (time.now >= dl_sync_wake(s->core))
+		server_event(s, &time);
+	if (time.now >= s->commit_at)
+		commit_merged(s);
+	flush_tape(s);
+	peers_work(s, time.now);
+	server_show(s, 0);
+	if (s->ending && (!s->peer || time.now >= s->leave_at))
+		s->over = 1;
+	if (s->over)
+		return 0;
+	until = least(peers_wake(s), dl_sync_wake(s->core));
+	until = least(until, s->commit_at);
+	if (s->ending)
+		until = least(until, s->leave_at);
+	return dl_loop_once(&s->loop, until, e);
+}
+
+static int loop(struct server *s, struct dl_err *e)
+{
+	static const int caught[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1};
+	int fd, code = dl_signals_open(
+			caught, sizeof caught / sizeof *caught, &fd, e);
+
+	if (code)
+		return code;
+	dl_loop_set(&s->loop, fd, POLLIN, on_signal, s);
+	for (size_t i = 0; i < s->options->listens; i++)
+		dl_loop_set(&s->loop, s->listener[i], POLLIN, on_listener, s);
+	while (!code && !s->over)
+		code = turn(s, e);
+	return code;
+}
+
+int server_run(const struct serve_options *o)
+{
+	struct server s = {.options = o,
+		.loop = DL_LOOP_INIT,
+		.status = CMD_STATUS_INIT,
+		.commit_at = INT64_MAX,
+		.shown_at = dl_now()};
+	struct dl_err e;
+	int code = server_begin(&s, &e);
+
+	if (!code)
+		code = loop(&s, &e);
+	if (code)
+		s.code = cmd_fail(&e);
+	server_show_end(&s);
+	server_end(&s);
+	return s.code;
+}

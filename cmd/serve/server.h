@@ -1,0 +1,48 @@
+/*
+ * dl-sync serve: the syncer's process. This file joins its parts: the core
+ * that decides (sync/sync.h), the global parameters, the tape and the peers.
+ */
+#ifndef CMD_SERVE_SERVER_H
+#define CMD_SERVE_SERVER_H
+
+#include "cmd/serve/globals.h"
+#include "cmd/serve/options.h"
+#include "cmd/serve/peer.h"
+#include "cmd/status.h"
+#include "link/loop.h"
+#include "state/tape.h"
+
+struct server {
+	const struct serve_options *options;
+	const struct dl_store_run *run;
+	const struct dl_layout *layout;
+	struct dl_buf layout_text; /* for welcome; NUL at the end */
+	struct dl_loop loop;
+	struct dl_sync *core;
+	struct globals globals;
+	struct dl_tape *tape; /* NULL: none */
+	int tape_lost;	      /* said that it cannot be written */
+	struct dl_address address[LISTEN_MAX];
+	int listener[LISTEN_MAX];
+	struct peer *peer;
+	uint64_t bytes_in, bytes_out; /* of peers that are gone */
+	unsigned char *merged;	      /* P flags: merged, not committed yet */
+	int64_t commit_at; /* the next try; INT64_MAX: none has failed */
+	int commit_lost;   /* said that it fails */
+	struct cmd_status status;
+	int64_t shown_at;
+	uint64_t shown_tokens;
+	int ending; /* no new peers; leave when those that are here have gone */
+	int64_t leave_at;
+	int over;
+	int code;
+};
+
+/* Runs until the end of the run or SIGTERM; an exit code. */
+int server_run(const struct serve_options *o);
+
+/* Notes the event on the tape, gives it to the core, and carries out what the
+ * core decides. */
+void server_event(struct server *s, struct dl_sync_event *ev);
+
+#endif

@@ -1,0 +1,24 @@
+/*
+ * Buffers for fragments, packed f32 arrays, kept for the next use: a new page
+ * costs more than the work on it.
+ */
+#ifndef CMD_SHELF_H
+#define CMD_SHELF_H
+
+#include "tensor/layout.h"
+
+struct shelf {
+	const struct dl_layout *layout;
+	size_t keep;   /* buffers kept a fragment, at most */
+	float **spare; /* P * keep */
+};
+
+void shelf_init(struct shelf *s, const struct dl_layout *layout, size_t keep);
+/* Frees what is kept; buffers still out are the caller's to give first. */
+void shelf_release(struct shelf *s);
+
+size_t shelf_bytes(const struct shelf *s, uint32_t p);
+float *shelf_take(struct shelf *s, uint32_t p); /* content undefined */
+void shelf_give(struct shelf *s, uint32_t p, float *buffer); /* NULL is fine */
+
+#endif
