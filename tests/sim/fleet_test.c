@@ -132,8 +132,71 @@ static void test_random(void)
 	ok(merged > 0, "and merge what they learn");
 }
 
+/* Four learners of very different speeds for 200 s, undisturbed. */
+static void run_mixed(enum dl_late late, enum dl_apply apply, uint32_t syncers,
+	struct dl_fleet_result *out)
+{
+	static const int64_t step_ms[] = {100, 130, 200, 400};
+	struct dl_fleet_learner learner[4];
+	struct dl_fleet_config c;
+
+	dl_fleet_config_default(&c, 12);
+	c.learner = learner;
+	c.learners = 4;
+	c.syncers = syncers;
+	c.sync.late = late;
+	c.apply = apply;
+	c.time_ns = 200 * DL_SECOND;
+	for (uint32_t m = 0; m < c.learners; m++)
+		learner[m] = (struct dl_fleet_learner){
+			.step_ns = step_ms[m] * ms,
+			.jitter = 0.1,
+			.tokens = 100,
+			.delay_ns = 10 * ms,
+			.transfer_ns = 5 * ms,
+		};
+	dl_fleet_run(&c, out);
+}
+
+/* A step of the slowest takes longer than the grace, so that some of its pushes
+ * are late. */
+static int nobody_starves(const struct dl_fleet_result *r)
+{
+	for (int m = 0; m < 4; m++)
+		if (3 * r->learner[m].account.merged <
+			r->learner[m].account.own)
+			return 0;
+	return 1;
+}
+
+static void test_mixed(void)
+{
+	static const char *const lates[] = {"drop", "next", "now"};
+	static const char *const applies[] = {"overwrite", "carry", "blend"};
+
+	for (int i = 0; i < 9; i++) {
+		enum dl_late late = (enum dl_late)(i / 3);
+		enum dl_apply apply = (enum dl_apply)(i % 3);
+		struct dl_fleet_result r;
+
+		run_mixed(late, apply, i % 2 ? 2 : 1, &r);
+		ok(!r.fault[0], "%s, %s: every rule kept%s%s", lates[i / 3],
+			applies[i % 3], r.fault[0] ? ": " : "", r.fault);
+		ok(r.total.clock >= 1900, "... the clock follows the fastest");
+		ok(nobody_starves(&r), "... nobody starves");
+		ok(!r.total.account.lost && !r.total.account.out,
+			"... nothing is lost");
+		ok(late == DL_LATE_DROP || !r.total.account.late,
+			"... nor wasted, unless late pushes are dropped");
+		ok(apply != DL_APPLY_CARRY || !r.total.account.overwritten,
+			"... nor overwritten, if it is carried");
+		dl_fleet_result_release(&r);
+	}
+}
+
 int main(void)
 {
+	test_mixed();
 	test_random();
 	return done_testing();
 }
