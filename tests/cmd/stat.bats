@@ -13,7 +13,8 @@ start() { # SECOND SAVED
 	printf '{"format":"dl-tape 1","wall":%d000000000,"now":%d000000000,' \
 		$((1700000000 + $1)) $((1000 + $1))
 	printf '"run":"demo","layout":"%s","config":{' "$layout"
-	printf '"fragments":1,"h":4,"quorum":%d,"tau":1,' "${quorum:-2}"
+	printf '"fragments":1,"h":4,"shard":0,"shards":0,'
+	printf '"quorum":%d,"tau":1,' "${quorum:-2}"
 	printf '"min_h":0,"grace":"none","gamma":0.9,"grace_ns":0,'
 	printf '"late":"drop","below":"wait","below_ns":0,'
 	printf '"stall_ns":60000000000,"end_ns":60000000000,"max_rate":16,'
