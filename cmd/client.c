@@ -17,6 +17,7 @@ int client_open(struct client *c, const struct dl_address *a,
 	int fd, code = dl_address_connect(a, allowed, &fd, e);
 
 	*c = (struct client){.loop = DL_LOOP_INIT};
+	dl_address_print(c->address, a);
 	if (!code)
 		dl_conn_init(&c->conn, fd, &config, dl_now());
 	return code;
@@ -51,7 +52,7 @@ int client_wait(struct client *c, struct dl_err *e)
 	if (code || c->done)
 		return code;
 	*e = c->why;
-	return e->code;
+	return dl_at(e, "%s", c->address);
 }
 
 int client_refused(const struct dl_message *m, struct dl_err *e)

@@ -13,6 +13,7 @@ struct client {
 	struct dl_conn conn;
 	int done; /* set by a handler: the visit is over, and was a success */
 	/* private */
+	char address[DL_ADDRESS_MAX];
 	struct dl_loop loop;
 	struct dl_err why;
 	int over;

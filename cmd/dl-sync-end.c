@@ -72,8 +72,5 @@ int sync_end(int argc, char **argv)
 		cmd_usage("end: one link");
 	if (dl_address_parse(&address, argv[optind], &e))
 		cmd_usage("%s", e.text);
-	if (!ask(&address, allowed, &e))
-		return DL_OK;
-	dl_at(&e, "%s", argv[optind]);
-	return cmd_fail(&e);
+	return ask(&address, allowed, &e) ? cmd_fail(&e) : DL_OK;
 }

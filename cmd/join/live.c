@@ -121,8 +121,8 @@ int join_live(const char *link, enum dl_insecure allowed, const char *output,
 	struct dl_address a;
 	int code = dl_address_parse(&a, link, e);
 
-	if (!code && (code = fetch(&v, &a, allowed, e)))
-		dl_at(e, "%s", link);
+	if (!code)
+		code = fetch(&v, &a, allowed, e);
 	if (!code)
 		code = write_model(&v, output, e);
 	release(&v);

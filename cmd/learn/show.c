@@ -47,7 +47,7 @@ void learner_show(struct learner *l, int asked)
 
 void learner_show_end(struct learner *l)
 {
-	if (l->core)
+	if (l->core && cmd_verbosity >= 0)
 		learner_show(l, 1);
 	cmd_status_end(&l->status);
 }

@@ -219,6 +219,8 @@ static void lost(struct learner *l, const struct dl_err *why, int64_t now)
 	int welcomed = up->welcomed;
 
 	if (up->open) {
+		dl_address_print(address, &l->options->address);
+		dl_at(&e, "%s", address);
 		up->bytes_in += up->conn.bytes_in;
 		up->bytes_out += up->conn.bytes_out;
 		dl_loop_remove(&l->loop, up->conn.fd);
@@ -228,8 +230,6 @@ static void lost(struct learner *l, const struct dl_err *why, int64_t now)
 		shelf_give(&l->weights.shelf, up->coming_fragment, up->coming);
 	up->coming = NULL;
 	up->open = up->welcomed = 0;
-	dl_address_print(address, &l->options->address);
-	dl_at(&e, "%s", address);
 	if (up->fatal) {
 		learner_fail(l, &e);
 		return;

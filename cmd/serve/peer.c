@@ -409,7 +409,7 @@ void peers_accept(struct server *s, int listener, int64_t now)
 	struct dl_conn_config c = {.handlers = &handlers,
 		.control = hello_limits,
 		.data = {16 << 20, 0},
-		.queue = DL_CONN_QUEUE,
+		.queue = DL_CONN_QUEUE + 2 * s->layout_text.len,
 		.beat_ns = beat_time};
 	struct dl_err e;
 	int fd;

@@ -91,7 +91,7 @@ void server_show(struct server *s, int asked)
 
 void server_show_end(struct server *s)
 {
-	if (s->core)
+	if (s->core && cmd_verbosity >= 0)
 		server_show(s, 1);
 	cmd_status_end(&s->status);
 }
