@@ -83,7 +83,7 @@ const struct dl_llama_param *dl_llama_find(
 
 void dl_llama_randomise(const struct dl_llama *m, uint64_t seed, float *values)
 {
-	double deviation = 0.5 / sqrt((double)m->config.width);
+	double deviation = 1 / sqrt((double)m->config.width);
 	double residual = deviation / sqrt(2.0 * (double)m->config.layers);
 
 	for (size_t i = 0; i < m->n_params; i++) {
