@@ -7,6 +7,7 @@
 #include <sodium.h>
 
 #include "base/num.h"
+#include "cmd/status.h"
 #include "config.h"
 
 const char *cmd_name = "dl-tools";
@@ -27,6 +28,7 @@ static void say(const char *fmt, va_list ap)
 
 	/* One write a line, so that programs sharing a log do not mix. */
 	vsnprintf(line, sizeof line, fmt, ap);
+	cmd_status_end();
 	fprintf(stderr, "%s: %s\n", cmd_name, line);
 }
 
@@ -109,15 +111,14 @@ void cmd_common_option(int opt)
 	}
 }
 
-uint64_t cmd_u64(const char *option, const char *arg, uint64_t min,
-	uint64_t max)
+uint64_t cmd_u64(
+	const char *option, const char *arg, uint64_t min, uint64_t max)
 {
 	uint64_t v;
 
 	if (dl_parse_u64(arg, min, max, &v))
-		cmd_usage("%s %s: not a whole number from %llu to %llu",
-			option, arg, (unsigned long long)min,
-			(unsigned long long)max);
+		cmd_usage("%s %s: not a whole number from %llu to %llu", option,
+			arg, (unsigned long long)min, (unsigned long long)max);
 	return v;
 }
 
@@ -126,8 +127,8 @@ double cmd_double(const char *option, const char *arg, double min, double max)
 	double v;
 
 	if (dl_parse_double(arg, min, max, &v))
-		cmd_usage("%s %s: not a number from %g to %g", option, arg,
-			min, max);
+		cmd_usage("%s %s: not a number from %g to %g", option, arg, min,
+			max);
 	return v;
 }
 

@@ -189,7 +189,7 @@ static void note_held_out(struct run *r)
 {
 	const struct dl_corpus *c = &r->job.corpus;
 
-	cmd_status_end(&r->status);
+	cmd_status_end();
 	cmd_note("step %llu: held-out loss %.4f nats/%s",
 		(unsigned long long)r->job.training.clock,
 		dl_training_loss(&r->job.training, c->train, c->tokens),
@@ -257,7 +257,7 @@ static int run(struct run *r, const char *socket, struct dl_err *e)
 	r->started = dl_now();
 	r->first = t->clock;
 	rc = socket ? run_trainer(r, socket, e) : run_alone(r);
-	cmd_status_end(&r->status);
+	cmd_status_end();
 	if (!rc && r->save)
 		rc = dl_store_save(t, r->save, e);
 	if (!rc && r->output)

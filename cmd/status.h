@@ -9,18 +9,17 @@
 
 struct cmd_status {
 	int64_t due; /* private: when the next one may be shown */
-	int open;    /* private: a line on a terminal awaits its end */
 };
 #define CMD_STATUS_INIT                                                        \
 	{                                                                      \
-		0, 0                                                           \
+		0                                                              \
 	}
 
 /* Whether it is time to show one, so that none is made in vain. */
 int cmd_status_due(const struct cmd_status *s);
 void cmd_status_show(struct cmd_status *s, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
-/* Ends the line, before anything else is printed. */
-void cmd_status_end(struct cmd_status *s);
+/* Ends the line on a terminal; cmd_warn and its like do so by themselves. */
+void cmd_status_end(void);
 
 #endif

@@ -49,5 +49,5 @@ void learner_show_end(struct learner *l)
 {
 	if (l->core && cmd_verbosity >= 0)
 		learner_show(l, 1);
-	cmd_status_end(&l->status);
+	cmd_status_end();
 }

@@ -7,9 +7,10 @@
 #include "cmd/cmd.h"
 #include "cmd/learn/learner.h"
 
-/* A syncer is gone when it has missed so many of our heartbeats' times. */
+/* A syncer is gone when so many heartbeats, ours or its own, are missing. */
 enum { BEATS_MISSED = 5 };
 
+static const int64_t syncer_beat = 2 * DL_SECOND;
 static const int64_t retry_min = DL_SECOND / 5, retry_max = 15 * DL_SECOND;
 static const int64_t last_words = 5 * DL_SECOND;
 
@@ -264,7 +265,9 @@ static void dial(struct learner *l, int64_t now)
 		.data = {16 << 20, 0},
 		.queue = DL_CONN_QUEUE,
 		.beat_ns = o->heartbeat_ns,
-		.silence_ns = BEATS_MISSED * o->heartbeat_ns};
+		.silence_ns = BEATS_MISSED * (o->heartbeat_ns > syncer_beat
+						      ? o->heartbeat_ns
+						      : syncer_beat)};
 	struct dl_err e;
 	int fd, code = dl_address_connect(&o->address, o->insecure, &fd, &e);
 

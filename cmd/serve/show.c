@@ -93,5 +93,5 @@ void server_show_end(struct server *s)
 {
 	if (s->core && cmd_verbosity >= 0)
 		server_show(s, 1);
-	cmd_status_end(&s->status);
+	cmd_status_end();
 }

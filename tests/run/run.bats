@@ -59,3 +59,61 @@ teardown() {
 	[ "$status" -eq 69 ]
 	[[ "$output" == *"$link"* ]]
 }
+
+@test "every preset trains" {
+	for preset in decoupled streaming diloco downpour; do
+		syncer --preset "$preset" --steps 40 --store "$preset" \
+			--tape "$preset.tape"
+		learner ann
+		learner ben
+		ends syncer
+		ends ann
+		ends ben
+		[ "$(grep -c '"merged"' "$preset.tape")" -gt 6 ]
+		is_better
+		rm out.safetensors
+	done
+}
+
+@test "plain tcp has to be allowed" {
+	run dl-sync serve --store store --listen tcp:127.0.0.1:0 \
+		m/model.safetensors
+	[ "$status" -eq 64 ]
+	background syncer dl-sync serve --store store --insecure \
+		--listen tcp:127.0.0.1:0 --steps 30 m/model.safetensors
+	wait_for has 1 "listens at" syncer.log
+	link=$(sed -n 's/.*listens at //p' syncer.log)
+	run dl-learn --scratch "$scratch" "$link" -- true
+	[ "$status" -eq 64 ]
+	learner ann --insecure
+	ends syncer
+	ends ann
+}
+
+@test "a store keeps its run" {
+	run dl-sync serve --store store --listen "$link"
+	[ "$status" -eq 64 ]
+	syncer --run one
+	wait_for has 1 "listens at" syncer.log
+	run dl-sync serve --store store --listen "$link.2"
+	[ "$status" -eq 75 ]
+	kill -TERM "${pid[syncer]}"
+	ends syncer
+	run dl-sync serve --store store --listen "$link" -H 7
+	[ "$status" -eq 64 ]
+	[[ "$output" == *"H is 6 in this run"* ]]
+	run dl-sync serve --store store --listen "$link" --run two
+	[ "$status" -eq 64 ]
+}
+
+@test "learners of another run are sent away" {
+	syncer --run one
+	learner ann
+	wait_for pushed ann
+	kill -TERM "${pid[syncer]}"
+	ends syncer
+	rm -r store
+	syncer --run two
+	ends ann 65
+	grep -q "this is run two" ann.log
+}
