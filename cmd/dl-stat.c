@@ -25,6 +25,7 @@ struct row {
 	double rate;  /* steps a second */
 	double h;     /* steps a merge */
 	int64_t last; /* wall time at which the tape ends */
+	uint32_t fragments;
 };
 
 static void put_name(struct dl_buf *out, const struct row *r, int exact)
@@ -54,6 +55,19 @@ static void put_share(struct dl_buf *out, const struct row *r, int exact)
 		dl_buf_printf(out, "%.6g", share);
 	else
 		dl_buf_printf(out, "%.0f%%", 100 * share);
+}
+
+/* A push carries one fragment of so many: what is lost with it is that part of
+ * what its tokens did. */
+static uint64_t wasted(const struct row *r)
+{
+	return r->fragments ? r->m->info.late_tokens / r->fragments : 0;
+}
+
+static void put_wasted(struct dl_buf *out, const struct row *r, int exact)
+{
+	(void)exact;
+	dl_buf_printf(out, "%" PRIu64, wasted(r));
 }
 
 static void put_h(struct dl_buf *out, const struct row *r, int exact)
@@ -118,7 +132,7 @@ static const struct {
 	{"h", put_h, 0},
 	{"pushes", NULL, offsetof(struct dl_stat_member, info.pushes)},
 	{"late", NULL, offsetof(struct dl_stat_member, info.late_pushes)},
-	{"wasted", NULL, offsetof(struct dl_stat_member, info.late_tokens)},
+	{"wasted", put_wasted, 0},
 	{"refused", put_refused, 0},
 	{"seen", put_seen, 0},
 	{"loss", put_loss, 0},
@@ -138,7 +152,10 @@ static void put_cell(struct dl_buf *out, int c, const struct row *r, int exact)
 static struct row member_row(
 	const struct dl_stat *s, const struct dl_stat_member *m)
 {
-	struct row r = {.m = m, .state = "gone", .last = s->last};
+	struct row r = {.m = m,
+		.state = "gone",
+		.last = s->last,
+		.fragments = s->info.fragments};
 
 	if (m->info.connected)
 		r.state = m->info.stalled ? "stalled" : "here";
@@ -153,7 +170,10 @@ static struct row member_row(
 /* All members as one, under a name that no learner can have. */
 static struct row total_row(const struct dl_stat *s, struct dl_stat_member *sum)
 {
-	struct row r = {.m = sum, .state = "-", .last = s->last};
+	struct row r = {.m = sum,
+		.state = "-",
+		.last = s->last,
+		.fragments = s->info.fragments};
 
 	dl_stat_total(s, sum);
 	for (size_t i = 0; i < s->members; i++)
@@ -225,8 +245,8 @@ static void put_table(struct dl_buf *out, const struct dl_stat *s)
 	double members, reports;
 	struct dl_stat_member sum;
 	char time[DL_HUMAN];
+	struct row total = total_row(s, &sum);
 
-	dl_stat_total(s, &sum);
 	dl_stat_turnout(s, &members, &reports);
 	dl_buf_printf(out,
 		"run %s: epoch %" PRIu64 ", %" PRIu64 " start%s, %s%s\n",
@@ -242,9 +262,8 @@ static void put_table(struct dl_buf *out, const struct dl_stat *s)
 		dl_stat_effective_h(s));
 	dl_buf_printf(out,
 		"tokens %" PRIu64 ", wasted %" PRIu64 " (%.2f%%)\n\n",
-		s->info.tokens, sum.info.late_tokens,
-		sum.tokens ? 100 * (double)sum.info.late_tokens /
-				     (double)sum.tokens
+		s->info.tokens, wasted(&total),
+		sum.tokens ? 100 * (double)wasted(&total) / (double)sum.tokens
 			   : 0);
 	put_columns(out, s);
 }

@@ -79,12 +79,12 @@ void server_show(struct server *s, int asked)
 	cmd_status_show(&s->status,
 		"clock %llu, %zu of %zu learners live, %llu tokens, "
 		"%.0f tokens/s, loss %.4f, %llu merges, participation %.2f, "
-		"effective H %.1f, %llu late tokens, %llu refused, got %s, "
+		"effective H %.1f, %llu tokens wasted, %llu refused, got %s, "
 		"sent %s%s",
 		(unsigned long long)info.clock, info.live, info.learners,
 		(unsigned long long)info.tokens, rate, sums.loss,
 		(unsigned long long)info.merges, info.participation,
-		info.effective_h, (unsigned long long)sums.late_tokens,
+		info.effective_h, (unsigned long long)sums.late_tokens / info.fragments,
 		(unsigned long long)sums.refused, dl_human_size(in, got),
 		dl_human_size(out, sent), left);
 }

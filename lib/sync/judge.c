@@ -85,6 +85,8 @@ static int issued(const struct fragment *f, struct dl_version base)
 	return dl_version_cmp(base, f->origin) <= 0;
 }
 
+/* The median norm a step: a push of many steps is longer than one of few, and
+ * during a warm-up the first have few. 0 while too few are known. */
 static double usual_norm(const struct fragment *f)
 {
 	double v[DL_NORMS_KEPT];
@@ -108,7 +110,7 @@ enum dl_refusal judge_push(struct dl_sync *s, const struct learner *l,
 	const struct dl_sync_event *ev, double *scale)
 {
 	const struct fragment *f = &s->fragment[ev->fragment];
-	double usual = usual_norm(f);
+	double usual = usual_norm(f) * (double)ev->steps;
 
 	*scale = 1;
 	if (s->phase > COLLECTING)

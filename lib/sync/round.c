@@ -461,7 +461,8 @@ static void take(struct dl_sync *s, struct learner *l,
 
 	l->pushed_steps[ev->fragment] += ev->steps;
 	l->pushed_tokens[ev->fragment] += ev->tokens;
-	remember_norm(&s->fragment[ev->fragment], ev->norm * scale);
+	remember_norm(&s->fragment[ev->fragment],
+		ev->norm * scale / (double)ev->steps);
 	if (scale < 1)
 		l->count.scaled++;
 	if (push.late) {

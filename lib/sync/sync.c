@@ -234,6 +234,7 @@ static double pace(const struct dl_sync *s)
 void dl_sync_info(const struct dl_sync *s, struct dl_sync_info *out)
 {
 	*out = (struct dl_sync_info){
+		.fragments = s->fragments,
 		.clock = s->clock,
 		.tokens = s->tokens,
 		.epoch = s->epoch,

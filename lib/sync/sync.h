@@ -51,8 +51,8 @@ struct dl_sync_config {
 	int64_t stall_ns;            /* no step for so long: not waited for */
 	int64_t end_ns;              /* deadline of each phase of the end */
 	double max_rate;             /* times the median learner's step rate */
-	double max_norm;             /* times the median norm: scaled down */
-	double refuse_norm;          /* times the median norm: refused */
+	double max_norm;             /* times the median norm a step: scaled */
+	double refuse_norm;          /* times the same: refused */
 	uint64_t budget_tokens;      /* 0: none */
 	uint64_t budget_steps;       /* 0: none */
 };
@@ -233,6 +233,7 @@ struct dl_sync_learner_info {
 	uint64_t rounds, reported;     /* member of; pushed in time */
 };
 struct dl_sync_info {
+	uint32_t fragments;            /* P */
 	uint64_t clock, tokens, epoch;
 	uint64_t rounds, merges;       /* opened, merged */
 	double participation;          /* reported / members, closed rounds */

@@ -496,6 +496,13 @@ static void test_norms(void)
 	tell(&r, ev);
 	a = said(&r, DL_ACT_TAKEN, "b");
 	ok(a->refusal == DL_REFUSED_NORM, "above 100 times it is refused");
+	ev = good_push(&r, "b", 3, 40);
+	ev.norm = 100.5;
+	ev.steps = 28;
+	tell(&r, ev);
+	a = said(&r, DL_ACT_TAKEN, "b");
+	ok(!a->refusal && a->scale == 1,
+		"many steps may go as far as many steps go");
 	rig_release(&r);
 }
 
