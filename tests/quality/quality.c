@@ -46,7 +46,7 @@ static const struct {
 	SETTING(learners, 4), SETTING(steps, 2000), SETTING(batch, 12),
 	SETTING(seed, 1), SETTING(jitter, 0.1), SETTING(slow, 0),
 	SETTING(lr, 1), SETTING(mu, 0), SETTING(nesterov, 1),
-	SETTING(mean, 0), SETTING(inner, 2e-3), SETTING(decay, 0.1),
+	SETTING(mean, 0), SETTING(inner, 3e-3), SETTING(decay, 0.1),
 	SETTING(warmup, 100), SETTING(floor, 0.1), SETTING(h, 24),
 	SETTING(tau, 2), SETTING(quorum, 1), SETTING(gamma, 0.9),
 	SETTING(grace, 1), SETTING(late, 0), SETTING(minh, -1),
