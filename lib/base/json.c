@@ -46,14 +46,16 @@ static int peek(const struct dl_json *j)
 	return j->at < j->n ? j->in[j->at] : -1;
 }
 
-static void skip_space(struct dl_json *j)
+/* Past white space: the byte that is there, or -1 at the end. */
+static int skip_space(struct dl_json *j)
 {
-	for (; j->at < j->n; j->at++) {
-		int c = j->in[j->at];
+	int c = peek(j);
 
-		if (c != ' ' && c != '\n' && c != '\r' && c != '\t')
-			return;
+	while (c == ' ' || c == '\n' || c == '\r' || c == '\t') {
+		j->at++;
+		c = peek(j);
 	}
+	return c;
 }
 
 static void add_utf8(struct dl_buf *b, uint32_t c)
@@ -124,91 +126,112 @@ static int escape(struct dl_json *j, const char **fact)
 	return 0;
 }
 
-/* The run of plain bytes at the cursor: what may be copied as it is. */
-static size_t plain_run(const struct dl_json *j)
+/* Are eight bytes printable ASCII, and none a quote or a backslash? In each
+ * test the high bit of a byte is set by the lowest one that is not, if any. */
+static int plain8(const unsigned char *p)
 {
-	size_t at = j->at;
+	const uint64_t ones = 0x0101010101010101;
+	uint64_t x, quote, backslash;
 
-	while (at < j->n && j->in[at] >= 0x20 && j->in[at] < 0x80 &&
-		j->in[at] != '"' && j->in[at] != '\\')
-		at++;
-	return at - j->at;
+	memcpy(&x, p, sizeof x);
+	quote = x ^ ones * '"';
+	backslash = x ^ ones * '\\';
+	return !((x | (x - ones * ' ') | (quote - ones) | (backslash - ones)) &
+		 ones << 7);
 }
 
-/* Makes room for the decoded string at the cursor, which is no longer than its
- * spelling, so that memory follows the input and not the growth of a buffer. */
-static void reserve_string(struct dl_json *j)
+/* The run of plain bytes at the cursor: what may be taken as it is. */
+static size_t plain_run(const struct dl_json *j)
 {
-	size_t end = j->at + plain_run(j);
+	const unsigned char *p = j->in + j->at, *end = j->in + j->n;
+
+	while (end - p >= 8 && plain8(p))
+		p += 8;
+	while (p < end && *p >= 0x20 && *p < 0x80 && *p != '"' && *p != '\\')
+		p++;
+	return (size_t)(p - j->in) - j->at;
+}
+
+/* Makes n bytes of the input the current text. */
+static void point_at(struct dl_json *j, size_t from, size_t n)
+{
+	j->text = (const char *)j->in + from;
+	j->len = n;
+}
+
+/* To the quote or backslash that ends the run of characters at the cursor: 0,
+ * or -1 when what stands there is neither. */
+static int take_run(struct dl_json *j)
+{
+	size_t n;
+	int c;
+
+	for (;;) {
+		j->at += plain_run(j);
+		c = peek(j);
+		if (c == '"' || c == '\\')
+			return 0;
+		if (c < 0x20)
+			break;
+		n = dl_utf8_length((const char *)j->in + j->at, j->n - j->at);
+		if (!n)
+			break;
+		j->at += n;
+	}
+	bad(j, j->at,
+		c < 0	   ? "ends inside a string"
+		: c < 0x20 ? "control character in a string"
+			   : "invalid UTF-8");
+	return -1;
+}
+
+/* Makes room for the string from a byte on, which decoded is no longer than its
+ * spelling, so that memory follows the input and not the growth of a buffer. */
+static void reserve_string(struct dl_json *j, size_t from)
+{
+	size_t end = j->at;
 
 	while (end < j->n && j->in[end] != '"')
 		end += j->in[end] == '\\' ? 2 : 1;
 	dl_buf_clear(&j->buf);
-	dl_buf_reserve_exact(&j->buf, end - j->at + 1);
+	dl_buf_reserve_exact(&j->buf, end - from);
 }
 
-/* Makes n bytes of the input the current text. */
-static void copy_text(struct dl_json *j, size_t from, size_t n)
+/* The string from a byte on, whose first escape is at the cursor: 0, or -1. */
+static int decode(struct dl_json *j, size_t from)
 {
-	if (j->buf.cap <= n) {
-		dl_buf_clear(&j->buf);
-		dl_buf_reserve_exact(&j->buf, n + 1);
-	}
-	memcpy(j->buf.data, j->in + from, n);
-	j->buf.data[n] = 0;
-	j->text = (char *)j->buf.data;
-	j->len = n;
-}
+	const char *fact;
+	size_t at;
 
-/* One character that is not plain: 0, or -1 when it is refused. */
-static int special(struct dl_json *j, int c)
-{
-	size_t at = j->at, n;
-	const char *fact = "ends inside a string";
-
-	if (c == '\\') {
-		j->at++;
-		if (!escape(j, &fact))
-			return 0;
-	} else if (c >= 0 && c < 0x20) {
-		fact = "control character in a string";
-	} else if (c >= 0) {
-		n = dl_utf8_length((const char *)j->in + at, j->n - at);
-		dl_buf_add(&j->buf, j->in + at, n);
-		j->at += n;
-		if (n)
-			return 0;
-		fact = "invalid UTF-8";
+	reserve_string(j, from);
+	for (;;) {
+		dl_buf_add(&j->buf, j->in + from, j->at - from);
+		at = j->at++;
+		if (j->in[at] == '"')
+			break;
+		if (escape(j, &fact)) {
+			bad(j, at, fact);
+			return -1;
+		}
+		from = j->at;
+		if (take_run(j))
+			return -1;
 	}
-	bad(j, at, fact);
-	return -1;
+	j->text = (const char *)j->buf.data;
+	j->len = j->buf.len;
+	return 0;
 }
 
 /* A string whose opening quote was taken: 0, or -1 when it is refused. */
 static int string(struct dl_json *j)
 {
-	size_t n = plain_run(j);
-	int c = j->at + n < j->n ? j->in[j->at + n] : -1;
+	size_t from = j->at;
 
-	if (c == '"') { /* as most are */
-		copy_text(j, j->at, n);
-		j->at += n + 1;
-		return 0;
-	}
-	reserve_string(j);
-	for (;;) {
-		dl_buf_add(&j->buf, j->in + j->at, n);
-		j->at += n;
-		c = peek(j);
-		if (c == '"')
-			break;
-		if (special(j, c))
-			return -1;
-		n = plain_run(j);
-	}
-	j->at++;
-	j->len = j->buf.len;
-	j->text = dl_buf_cstr(&j->buf);
+	if (take_run(j))
+		return -1;
+	if (j->in[j->at] == '\\')
+		return decode(j, from);
+	point_at(j, from, j->at++ - from);
 	return 0;
 }
 
@@ -246,7 +269,7 @@ static enum dl_json_token number(struct dl_json *j)
 	}
 	if (!fine)
 		return bad(j, from, "not a number of JSON");
-	copy_text(j, from, j->at - from);
+	point_at(j, from, j->at - from);
 	return DL_JSON_NUMBER;
 }
 
@@ -281,7 +304,7 @@ static enum dl_json_token open_nest(struct dl_json *j, int c)
 {
 	if (j->depth == DL_JSON_DEPTH)
 		return bad(j, j->at, "nested too deep");
-	j->stack[j->depth++] = (unsigned char)c;
+	j->close[++j->depth] = c == '{' ? '}' : ']';
 	j->at++;
 	j->want = c == '{' ? WANT_FIRST_KEY : WANT_FIRST_ITEM;
 	return c == '{' ? DL_JSON_OBJECT : DL_JSON_ARRAY;
@@ -289,17 +312,16 @@ static enum dl_json_token open_nest(struct dl_json *j, int c)
 
 static enum dl_json_token close_nest(struct dl_json *j)
 {
-	int c = j->stack[--j->depth];
+	int c = j->close[j->depth--];
 
 	j->at++;
 	value_done(j);
-	return c == '{' ? DL_JSON_OBJECT_END : DL_JSON_ARRAY_END;
+	return c == '}' ? DL_JSON_OBJECT_END : DL_JSON_ARRAY_END;
 }
 
-static enum dl_json_token value(struct dl_json *j)
+static enum dl_json_token value(struct dl_json *j, int c)
 {
 	enum dl_json_token t;
-	int c = peek(j);
 
 	if (c == '{' || c == '[')
 		return open_nest(j, c);
@@ -319,9 +341,9 @@ static enum dl_json_token value(struct dl_json *j)
 	return word(j);
 }
 
-static enum dl_json_token key(struct dl_json *j)
+static enum dl_json_token key(struct dl_json *j, int c)
 {
-	if (peek(j) != '"')
+	if (c != '"')
 		return bad(j, j->at, "not a key");
 	j->at++;
 	if (string(j))
@@ -330,58 +352,50 @@ static enum dl_json_token key(struct dl_json *j)
 	return DL_JSON_KEY;
 }
 
-/* Takes the colon or comma that goes before the next token, if one does; -1
- * when it is missing. */
-static int separator(struct dl_json *j, int close)
+/* Past the colon or comma that goes before the next token, and past the space
+ * around it: the byte that is there. */
+static int separator(struct dl_json *j)
 {
-	int c = peek(j);
+	int c = skip_space(j);
 
-	if (j->want == WANT_COLON) {
-		if (c != ':') {
-			bad(j, j->at, "a colon is missing");
-			return -1;
-		}
+	if (j->want == WANT_COMMA && c == ',')
+		j->want = j->close[j->depth] == '}' ? WANT_KEY : WANT_VALUE;
+	else if (j->want == WANT_COLON && c == ':')
 		j->want = WANT_VALUE;
-	} else if (j->want == WANT_COMMA && c != close) {
-		if (c != ',') {
-			bad(j, j->at, "a comma or an end is missing");
-			return -1;
-		}
-		j->want = close == '}' ? WANT_KEY : WANT_VALUE;
-	} else {
-		return 0;
-	}
+	else
+		return c;
 	j->at++;
-	skip_space(j);
-	return 0;
+	return skip_space(j);
 }
 
 enum dl_json_token dl_json_next(struct dl_json *j)
 {
-	int close = 0;
+	int c = separator(j);
 
-	if (j->want == WANT_STOP)
-		return DL_JSON_BAD;
-	skip_space(j);
 	j->offset = j->at;
-	if (j->want == WANT_NOTHING)
-		return j->at == j->n
-			       ? DL_JSON_END
-			       : bad(j, j->at, "bytes after the top value");
-	if (j->depth)
-		close = j->stack[j->depth - 1] == '{' ? '}' : ']';
-	if (j->at < j->n && separator(j, close))
-		return DL_JSON_BAD;
-	j->offset = j->at;
-	if (j->at == j->n)
+	if (c < 0 && j->want < WANT_NOTHING)
 		return bad(j, j->at, "ends too early");
-	if (peek(j) == close &&
-		(j->want == WANT_COMMA || j->want == WANT_FIRST_KEY ||
-			j->want == WANT_FIRST_ITEM))
-		return close_nest(j);
-	if (j->want == WANT_FIRST_KEY || j->want == WANT_KEY)
-		return key(j);
-	return value(j);
+	switch (j->want) {
+	case WANT_FIRST_KEY:
+		return c == '}' ? close_nest(j) : key(j, c);
+	case WANT_KEY:
+		return key(j, c);
+	case WANT_FIRST_ITEM:
+		return c == ']' ? close_nest(j) : value(j, c);
+	case WANT_VALUE:
+		return value(j, c);
+	case WANT_COLON:
+		return bad(j, j->at, "a colon is missing");
+	case WANT_COMMA:
+		return c == j->close[j->depth]
+			       ? close_nest(j)
+			       : bad(j, j->at, "a comma or an end is missing");
+	case WANT_NOTHING:
+		return c < 0 ? DL_JSON_END
+			     : bad(j, j->at, "bytes after the top value");
+	default:
+		return DL_JSON_BAD;
+	}
 }
 
 int dl_json_skip(struct dl_json *j, enum dl_json_token t)
@@ -395,6 +409,13 @@ int dl_json_skip(struct dl_json *j, enum dl_json_token t)
 	return t == DL_JSON_BAD ? DL_DATA : 0;
 }
 
+int dl_json_is(const struct dl_json *j, const char *s)
+{
+	size_t n = strlen(s);
+
+	return j->len == n && !memcmp(j->text, s, n);
+}
+
 int dl_json_u64(struct dl_json *j, uint64_t *out)
 {
 	uint64_t v = 0;
@@ -406,11 +427,11 @@ int dl_json_u64(struct dl_json *j, uint64_t *out)
 			return dl_fail(j->err, DL_DATA,
 				"JSON byte %zu: not an integer from 0",
 				j->offset);
-		if (v > (UINT64_MAX - d) / 10)
+		if (__builtin_mul_overflow(v, 10, &v) ||
+			__builtin_add_overflow(v, d, &v))
 			return dl_fail(j->err, DL_DATA,
 				"JSON byte %zu: integer above 64 bits",
 				j->offset);
-		v = v * 10 + d;
 	}
 	*out = v;
 	return 0;
@@ -418,8 +439,11 @@ int dl_json_u64(struct dl_json *j, uint64_t *out)
 
 int dl_json_double(struct dl_json *j, double *out)
 {
-	double v = strtod(j->text, NULL);
+	double v;
 
+	dl_buf_clear(&j->buf);
+	dl_buf_add(&j->buf, j->text, j->len);
+	v = strtod(dl_buf_cstr(&j->buf), NULL);
 	if (!isfinite(v))
 		return dl_fail(j->err, DL_DATA,
 			"JSON byte %zu: number too large", j->offset);

@@ -2,8 +2,9 @@
  * A strict pull parser for JSON (RFC 8259) and a writer's string escape.
  *
  * No tree: the caller asks for one token after another and gets strings with
- * lengths, so memory is bounded by the longest string. Refused: invalid UTF-8,
- * unpaired surrogates, control characters in strings, numbers that are not
+ * lengths: a string without escapes where it stands in the input, so memory is
+ * bounded by the longest one with escapes. Refused: invalid UTF-8, unpaired
+ * surrogates, control characters in strings, numbers that are not
  * JSON's, nesting above DL_JSON_DEPTH, anything after the top value. Escapes
  * are decoded, \u0000 included, so names are compared as they mean, not as
  * they were spelled. Duplicate keys are the caller's to refuse, since only it
@@ -37,14 +38,14 @@ enum dl_json_token {
 
 struct dl_json {
 	const char *text;  /* of a key, string or number; valid until the next
-			    * call; NUL-terminated past len for convenience */
+			    * call; without a NUL past len */
 	size_t len;
 	size_t offset;     /* of the current token in the input */
 	/* private */
 	const unsigned char *in;
 	size_t n, at;
 	unsigned depth;
-	unsigned char stack[DL_JSON_DEPTH]; /* '{' or '[' */
+	unsigned char close[DL_JSON_DEPTH + 1]; /* '}' or ']', by depth */
 	int want;          /* what may come next */
 	struct dl_buf buf;
 	struct dl_err *err;
@@ -59,6 +60,9 @@ enum dl_json_token dl_json_next(struct dl_json *j);
 
 /* Skips the value that begins with the token just returned; 0 or 65. */
 int dl_json_skip(struct dl_json *j, enum dl_json_token t);
+
+/* Is the current key or string s? */
+int dl_json_is(const struct dl_json *j, const char *s);
 
 /* The current number as an exact integer; 65 when it is negative, fractional,
  * in exponent form, or over 64 bits. */

@@ -6,30 +6,36 @@
 
 #include "base/mem.h"
 
+#define NAMED(name, bits)                                                      \
+	{                                                                      \
+		name, sizeof name - 1, bits                                    \
+	}
+
 static const struct {
 	const char *name;
+	size_t length; /* of name */
 	unsigned bits;
 } dtypes[DL_DTYPES] = {
-	[DL_BOOL] = {"BOOL", 8},
-	[DL_F4] = {"F4", 4},
-	[DL_F6_E2M3] = {"F6_E2M3", 6},
-	[DL_F6_E3M2] = {"F6_E3M2", 6},
-	[DL_U8] = {"U8", 8},
-	[DL_I8] = {"I8", 8},
-	[DL_F8_E5M2] = {"F8_E5M2", 8},
-	[DL_F8_E4M3] = {"F8_E4M3", 8},
-	[DL_F8_E8M0] = {"F8_E8M0", 8},
-	[DL_I16] = {"I16", 16},
-	[DL_U16] = {"U16", 16},
-	[DL_F16] = {"F16", 16},
-	[DL_BF16] = {"BF16", 16},
-	[DL_I32] = {"I32", 32},
-	[DL_U32] = {"U32", 32},
-	[DL_F32] = {"F32", 32},
-	[DL_C64] = {"C64", 64},
-	[DL_F64] = {"F64", 64},
-	[DL_I64] = {"I64", 64},
-	[DL_U64] = {"U64", 64},
+	[DL_BOOL] = NAMED("BOOL", 8),
+	[DL_F4] = NAMED("F4", 4),
+	[DL_F6_E2M3] = NAMED("F6_E2M3", 6),
+	[DL_F6_E3M2] = NAMED("F6_E3M2", 6),
+	[DL_U8] = NAMED("U8", 8),
+	[DL_I8] = NAMED("I8", 8),
+	[DL_F8_E5M2] = NAMED("F8_E5M2", 8),
+	[DL_F8_E4M3] = NAMED("F8_E4M3", 8),
+	[DL_F8_E8M0] = NAMED("F8_E8M0", 8),
+	[DL_I16] = NAMED("I16", 16),
+	[DL_U16] = NAMED("U16", 16),
+	[DL_F16] = NAMED("F16", 16),
+	[DL_BF16] = NAMED("BF16", 16),
+	[DL_I32] = NAMED("I32", 32),
+	[DL_U32] = NAMED("U32", 32),
+	[DL_F32] = NAMED("F32", 32),
+	[DL_C64] = NAMED("C64", 64),
+	[DL_F64] = NAMED("F64", 64),
+	[DL_I64] = NAMED("I64", 64),
+	[DL_U64] = NAMED("U64", 64),
 };
 
 const char *dl_dtype_name(enum dl_dtype t)
@@ -40,8 +46,7 @@ const char *dl_dtype_name(enum dl_dtype t)
 int dl_dtype_parse(const char *s, size_t n, enum dl_dtype *t)
 {
 	for (int i = 0; i < DL_DTYPES; i++)
-		if (strlen(dtypes[i].name) == n &&
-			!memcmp(dtypes[i].name, s, n)) {
+		if (dtypes[i].length == n && !memcmp(dtypes[i].name, s, n)) {
 			*t = (enum dl_dtype)i;
 			return 0;
 		}

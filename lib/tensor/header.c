@@ -1,4 +1,3 @@
-#include <inttypes.h>
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +13,7 @@ enum { NAME_SHOWN = 120, FREE_SLOT = UINT32_MAX };
  * tensors. The hash is keyed by chance, so that nobody can make names collide.
  */
 struct table {
-	unsigned char key[crypto_shorthash_KEYBYTES];
+	unsigned char hash_key[crypto_shorthash_KEYBYTES];
 	size_t slots;
 	uint32_t *slot; /* a tensor, or FREE_SLOT */
 };
@@ -28,19 +27,15 @@ struct memory {
 
 static void table_init(struct table *t, size_t n)
 {
-	randombytes_buf(t->key, sizeof t->key);
 	t->slots = n + n / 2 + 1;
 	t->slot = dl_alloc_array(t->slots, sizeof *t->slot);
 	memset(t->slot, 0xff, t->slots * sizeof *t->slot);
 }
 
 /* Where the search for a name begins. */
-static size_t first_slot(const struct table *t, const char *name, size_t n)
+static size_t first_slot(const struct table *t, uint32_t hash)
 {
-	unsigned char hash[crypto_shorthash_BYTES];
-
-	crypto_shorthash(hash, (const unsigned char *)name, n, t->key);
-	return (size_t)(((uint64_t)dl_le32(hash) * t->slots) >> 32);
+	return (size_t)((hash * (uint64_t)t->slots) >> 32);
 }
 
 static size_t next_slot(const struct table *t, size_t i)
@@ -48,41 +43,23 @@ static size_t next_slot(const struct table *t, size_t i)
 	return i + 1 < t->slots ? i + 1 : 0;
 }
 
-static const char *shown_text(
-	const struct dl_scan *s, uint32_t at, uint32_t n, char out[NAME_SHOWN])
-{
-	return dl_scrub(out, NAME_SHOWN, s->text + at, n);
-}
-
 /* Fills the table, unless a name comes twice. */
-static int check_names(const struct dl_scan *s, struct table *t)
+static int check_names(struct dl_scan *s, struct table *t)
 {
-	char shown[NAME_SHOWN];
-
 	for (size_t i = 0; i < s->items; i++) {
 		const struct dl_scan_item *x = s->item + i, *y;
-		size_t at = first_slot(t, s->text + x->name, x->name_n);
+		size_t at = first_slot(t, x->hash);
 
 		for (; t->slot[at] != FREE_SLOT; at = next_slot(t, at)) {
 			y = s->item + t->slot[at];
-			if (x->name_n == y->name_n &&
-				!memcmp(s->text + x->name, s->text + y->name,
-					x->name_n))
-				return dl_fail(s->err, DL_DATA,
-					"tensor \"%s\": its name comes twice",
-					shown_text(
-						s, x->name, x->name_n, shown));
+			if (x->hash == y->hash &&
+				dl_scan_same_text(s, x->key, y->key))
+				return dl_scan_refuse(
+					s, x->key, "its name comes twice");
 		}
 		t->slot[at] = (uint32_t)i;
 	}
 	return 0;
-}
-
-/* The string that begins at byte at of the header; the caller releases j. */
-static void read_string(struct dl_json *j, const struct dl_scan *s, size_t at)
-{
-	dl_json_init(j, s->json.in + at, s->json.n - at, NULL);
-	dl_json_next(j);
 }
 
 static int compare_decoded(const struct dl_scan *s, uint32_t a, uint32_t b)
@@ -90,8 +67,8 @@ static int compare_decoded(const struct dl_scan *s, uint32_t a, uint32_t b)
 	struct dl_json x, y;
 	int c;
 
-	read_string(&x, s, a);
-	read_string(&y, s, b);
+	dl_scan_string(s, a, &x);
+	dl_scan_string(s, b, &y);
 	c = memcmp(x.text, y.text, x.len < y.len ? x.len : y.len);
 	if (!c)
 		c = (x.len > y.len) - (x.len < y.len);
@@ -126,7 +103,7 @@ static int check_keys(const struct dl_scan *s)
 	free(temp);
 	for (size_t i = 1; i < s->pairs; i++)
 		if (!compare_keys(s, s->key[i - 1], s->key[i])) {
-			read_string(&j, s, s->key[i]);
+			dl_scan_string(s, s->key[i], &j);
 			dl_fail(s->err, DL_DATA,
 				"__metadata__: key \"%s\" comes twice",
 				dl_scrub(shown, sizeof shown, j.text, j.len));
@@ -148,26 +125,35 @@ static int compare_offsets(const void *ctx, uint32_t a, uint32_t b)
 }
 
 /* Each tensor begins where the one before it ends: no hole, no overlap. */
-static int check_offsets(const struct dl_scan *s, const uint32_t *by_offset)
+static int check_offsets(struct dl_scan *s, const uint32_t *by_offset)
 {
 	uint64_t at = 0;
-	char shown[NAME_SHOWN];
 
 	for (size_t i = 0; i < s->items; i++) {
 		const struct dl_scan_item *t = s->item + by_offset[i];
 
 		if (t->begin != at)
-			return dl_fail(s->err, DL_DATA,
-				"tensor \"%s\": begins at byte %" PRIu64
-				" of the data, %s %" PRIu64,
-				shown_text(s, t->name, t->name_n, shown),
-				t->begin,
-				t->begin < at ? "overlapping what ends at"
-					      : "leaving a hole from",
-				at);
+			return dl_scan_misplaced(s, t, at);
 		at = t->end;
 	}
 	return 0;
+}
+
+/* Copies the string that begins at byte at of the JSON to *text, and moves
+ * both past it. */
+static struct dl_string copy_string(
+	const struct dl_scan *s, size_t *at, char **text)
+{
+	struct dl_json j;
+	struct dl_string out = {*text, 0};
+
+	dl_scan_string(s, *at, &j);
+	memcpy(*text, j.text, j.len);
+	out.n = j.len;
+	*text += j.len + 1;
+	*at += j.at;
+	dl_json_release(&j);
+	return out;
 }
 
 static void build_tensors(struct dl_header *h, const struct dl_scan *s,
@@ -175,15 +161,17 @@ static void build_tensors(struct dl_header *h, const struct dl_scan *s,
 {
 	uint32_t *place = dl_alloc_array(s->items, sizeof *place);
 	uint64_t *shape = m->shapes;
+	char *text = m->text;
 
 	h->tensors = s->items;
 	h->tensor = dl_alloc_array(s->items, sizeof *h->tensor);
 	for (size_t i = 0; i < s->items; i++) {
 		const struct dl_scan_item *item = s->item + by_offset[i];
 		struct dl_tensor *t = h->tensor + i;
+		size_t key = item->key;
 
 		*t = (struct dl_tensor){
-			.name = {s->text + item->name, item->name_n},
+			.name = copy_string(s, &key, &text),
 			.dtype = (enum dl_dtype)item->dtype,
 			.shape = shape,
 			.elements = 1,
@@ -202,38 +190,23 @@ static void build_tensors(struct dl_header *h, const struct dl_scan *s,
 	free(place);
 }
 
-/* Copies the string that j has just read to *text, which moves on. */
-static struct dl_string copy_string(const struct dl_json *j, char **text)
-{
-	struct dl_string out = {*text, j->len};
-
-	memcpy(*text, j->text, j->len + 1);
-	*text += j->len + 1;
-	return out;
-}
-
 static void build_metas(
 	struct dl_header *h, const struct dl_scan *s, char *text)
 {
-	struct dl_json j;
 	size_t at;
 
 	h->metas = s->pairs;
 	h->meta = dl_alloc_array(s->pairs, sizeof *h->meta);
 	for (size_t i = 0; i < s->pairs; i++) {
-		read_string(&j, s, s->key[i]);
-		h->meta[i][0] = copy_string(&j, &text);
-		at = s->key[i] + j.at;
-		dl_json_release(&j);
+		at = s->key[i];
+		h->meta[i][0] = copy_string(s, &at, &text);
 		while (s->json.in[at] != '"') /* a colon, and space */
 			at++;
-		read_string(&j, s, at);
-		h->meta[i][1] = copy_string(&j, &text);
-		dl_json_release(&j);
+		h->meta[i][1] = copy_string(s, &at, &text);
 	}
 }
 
-/* What is between tensors: 0, or 65; h takes s's text when they are fine. */
+/* What is between tensors: 0, or 65. */
 static int keep_tensors(
 	struct dl_header *h, struct dl_scan *s, struct memory *m)
 {
@@ -247,6 +220,7 @@ static int keep_tensors(
 		code = check_offsets(s, by_offset);
 	}
 	if (!code) {
+		m->text = dl_alloc(s->names);
 		m->shapes = dl_alloc_array(s->dims, sizeof *m->shapes);
 		build_tensors(h, s, by_offset, m);
 	}
@@ -254,30 +228,17 @@ static int keep_tensors(
 	return code;
 }
 
-/* The second walk, then what is between entries. */
-static int keep(
-	struct dl_header *h, struct dl_scan *s, const void *json, size_t n)
+/* What is between entries. */
+static int keep(struct dl_header *h, struct dl_scan *s, struct memory *m)
 {
-	struct memory *m = dl_alloc(sizeof *m);
-	int code;
+	int code = check_keys(s);
 
-	h->memory = m;
-	s->item = dl_alloc_array(s->items, sizeof *s->item);
-	s->key = dl_alloc_array(s->pairs, sizeof *s->key);
-	s->text = m->text = dl_alloc(s->text_n);
-	code = dl_scan_header(s, json, n);
-	if (!code)
-		code = check_keys(s);
 	if (!code)
 		code = keep_tensors(h, s, m);
-	free(s->item);
 	if (!code) {
 		m->pairs = dl_alloc(s->pair_text);
 		build_metas(h, s, m->pairs);
 	}
-	free(s->key);
-	if (code)
-		dl_header_release(h);
 	return code;
 }
 
@@ -286,13 +247,23 @@ int dl_header_parse(
 {
 	struct dl_err own;
 	struct dl_scan s = {.err = e ? e : &own};
+	struct memory *m;
 	int code;
 
 	*h = (struct dl_header){.header_size = n};
 	if (n >= UINT32_MAX)
 		return dl_fail(e, DL_DATA, "header of %zu bytes", n);
+	h->memory = m = dl_alloc(sizeof *m);
+	randombytes_buf(m->names.hash_key, sizeof m->names.hash_key);
+	s.hash_key = m->names.hash_key;
 	code = dl_scan_header(&s, json, n);
-	return code ? code : keep(h, &s, json, n);
+	if (!code)
+		code = keep(h, &s, m);
+	free(s.item);
+	free(s.key);
+	if (code)
+		dl_header_release(h);
+	return code;
 }
 
 void dl_header_release(struct dl_header *h)
@@ -317,8 +288,9 @@ const struct dl_tensor *dl_header_find(
 	const struct memory *m = h->memory;
 	const struct table *t = &m->names;
 
-	for (size_t at = first_slot(t, name, n); t->slot[at] != FREE_SLOT;
-		at = next_slot(t, at)) {
+	size_t at = first_slot(t, dl_scan_hash(t->hash_key, name, n));
+
+	for (; t->slot[at] != FREE_SLOT; at = next_slot(t, at)) {
 		const struct dl_tensor *tensor = h->tensor + t->slot[at];
 
 		if (tensor->name.n == n && !memcmp(tensor->name.s, name, n))

@@ -1,20 +1,51 @@
 #include "tensor/scan.h"
 
+#include <inttypes.h>
+#include <sodium.h>
 #include <string.h>
 
-enum { MAX_EXTRA = 32, NAME_SHOWN = 120 };
+#include "base/mem.h"
 
-/* "tensor NAME: fact", of the entry whose key begins at byte entry. */
-static int refuse(struct dl_scan *s, const char *fact)
+enum { MAX_EXTRA = 32, NAME_SHOWN = 120, FACT_SIZE = 120 };
+
+/* The bytes of JSON without which there is no further tensor or pair. */
+enum { ITEM_BYTES = 50, PAIR_BYTES = 6 };
+
+void dl_scan_string(const struct dl_scan *s, size_t at, struct dl_json *j)
+{
+	dl_json_init(j, s->json.in + at, s->json.n - at, NULL);
+	dl_json_next(j);
+}
+
+int dl_scan_refuse(struct dl_scan *s, size_t key, const char *fact)
 {
 	struct dl_json name;
 	char shown[NAME_SHOWN];
 
-	dl_json_init(&name, s->json.in + s->entry, s->json.n - s->entry, NULL);
-	dl_json_next(&name);
+	dl_scan_string(s, key, &name);
 	dl_scrub(shown, sizeof shown, name.text, name.len);
 	dl_json_release(&name);
 	return dl_fail(s->err, DL_DATA, "tensor \"%s\": %s", shown, fact);
+}
+
+int dl_scan_misplaced(
+	struct dl_scan *s, const struct dl_scan_item *item, uint64_t at)
+{
+	char fact[FACT_SIZE];
+
+	snprintf(fact, sizeof fact,
+		"begins at byte %" PRIu64 " of the data, %s %" PRIu64,
+		item->begin,
+		item->begin < at ? "overlapping what ends at"
+				 : "leaving a hole from",
+		at);
+	return dl_scan_refuse(s, item->key, fact);
+}
+
+/* Of the entry that is being read. */
+static int refuse(struct dl_scan *s, const char *fact)
+{
+	return dl_scan_refuse(s, s->entry, fact);
 }
 
 /* As refuse, for what the JSON parser found in this entry. */
@@ -25,21 +56,25 @@ static int refuse_json(struct dl_scan *s)
 	return refuse(s, inner.text);
 }
 
-static int text_is(const struct dl_json *j, const char *s)
+uint32_t dl_scan_hash(const unsigned char *key, const char *name, size_t n)
 {
-	return j->len == strlen(s) && !memcmp(j->text, s, j->len);
+	unsigned char hash[crypto_shorthash_BYTES];
+
+	crypto_shorthash(hash, (const unsigned char *)name, n, key);
+	return dl_le32(hash);
 }
 
-/* Keeps the current string; returns where in text it begins. */
-static uint32_t keep_text(struct dl_scan *s, uint32_t *n)
+int dl_scan_same_text(const struct dl_scan *s, size_t a, size_t b)
 {
-	size_t at = s->text_n;
+	struct dl_json x, y;
+	int same;
 
-	if (s->text)
-		memcpy(s->text + at, s->json.text, s->json.len);
-	s->text_n += s->json.len + 1;
-	*n = (uint32_t)s->json.len;
-	return (uint32_t)at;
+	dl_scan_string(s, a, &x);
+	dl_scan_string(s, b, &y);
+	same = x.len == y.len && !memcmp(x.text, y.text, x.len);
+	dl_json_release(&x);
+	dl_json_release(&y);
+	return same;
 }
 
 /* The shape's product, left to right; it counts dimensions. */
@@ -106,19 +141,6 @@ static int scan_dtype(struct dl_scan *s, enum dl_dtype *dtype)
 	return 0;
 }
 
-/* Does the key that begins at byte at mean the same as the current one? */
-static int same_key(struct dl_scan *s, size_t at)
-{
-	struct dl_json j;
-	int same;
-
-	dl_json_init(&j, s->json.in + at, s->json.n - at, NULL);
-	dl_json_next(&j);
-	same = j.len == s->json.len && !memcmp(j.text, s->json.text, j.len);
-	dl_json_release(&j);
-	return same;
-}
-
 struct entry {
 	enum dl_dtype dtype;
 	unsigned rank, extras;
@@ -132,7 +154,7 @@ struct entry {
 static int scan_extra(struct dl_scan *s, struct entry *t)
 {
 	for (unsigned i = 0; i < t->extras; i++)
-		if (same_key(s, t->extra[i]))
+		if (dl_scan_same_text(s, t->extra[i], s->json.offset))
 			return refuse(s, "a field comes twice");
 	if (t->extras == MAX_EXTRA)
 		return refuse(s, "too many unknown fields");
@@ -144,10 +166,10 @@ static int scan_extra(struct dl_scan *s, struct entry *t)
 static int scan_field(struct dl_scan *s, struct entry *t)
 {
 	enum { DTYPE = 1, SHAPE = 2, OFFSETS = 4 };
-	int field = text_is(&s->json, "dtype")		? DTYPE
-		    : text_is(&s->json, "shape")	? SHAPE
-		    : text_is(&s->json, "data_offsets") ? OFFSETS
-							: 0;
+	int field = dl_json_is(&s->json, "dtype")	   ? DTYPE
+		    : dl_json_is(&s->json, "shape")	   ? SHAPE
+		    : dl_json_is(&s->json, "data_offsets") ? OFFSETS
+							   : 0;
 
 	if (t->has & field)
 		return refuse(s, "a field comes twice");
@@ -180,12 +202,41 @@ static int check_entry(struct dl_scan *s, const struct entry *t)
 	return 0;
 }
 
+/* Two tensors of which each has bytes between the other's begin and end are
+ * told at once when they are neighbours. All of them wait for the sort. */
+static int check_neighbour(struct dl_scan *s, const struct dl_scan_item *x,
+	const struct dl_scan_item *y)
+{
+	if (x->begin == x->end || y->begin == y->end || x->begin >= y->end ||
+		y->begin >= x->end)
+		return 0;
+	if (x->hash == y->hash && dl_scan_same_text(s, x->key, y->key))
+		return dl_scan_refuse(s, y->key, "its name comes twice");
+	return x->begin <= y->begin ? dl_scan_misplaced(s, y, x->end)
+				    : dl_scan_misplaced(s, x, y->end);
+}
+
+/* The fields of an entry whose brace was just read. */
+static int scan_fields(struct dl_scan *s, struct entry *entry)
+{
+	enum dl_json_token t;
+	int code;
+
+	while ((t = dl_json_next(&s->json)) == DL_JSON_KEY) {
+		code = scan_field(s, entry);
+		if (code)
+			return code;
+	}
+	return t == DL_JSON_BAD ? refuse_json(s) : check_entry(s, entry);
+}
+
 static int scan_entry(struct dl_scan *s)
 {
-	struct dl_scan_item *item = s->item ? s->item + s->items : NULL;
+	struct dl_scan_item *item = s->item + s->items;
+	uint32_t hash = dl_scan_hash(s->hash_key, s->json.text, s->json.len);
+	size_t name_n = s->json.len;
 	struct entry entry = {.has = 0};
 	enum dl_json_token t;
-	uint32_t n, name = keep_text(s, &n);
 	int code;
 
 	s->entry = s->json.offset;
@@ -194,31 +245,22 @@ static int scan_entry(struct dl_scan *s)
 		return refuse_json(s);
 	if (t != DL_JSON_OBJECT)
 		return refuse(s, "its entry is not an object");
-	while ((t = dl_json_next(&s->json)) == DL_JSON_KEY) {
-		code = scan_field(s, &entry);
-		if (code)
-			return code;
-	}
-	if (t == DL_JSON_BAD)
-		return refuse_json(s);
-	code = check_entry(s, &entry);
-	if (item)
-		*item = (struct dl_scan_item){entry.begin, entry.end, name, n,
-			(uint32_t)entry.shape, entry.dtype};
-	s->items++;
+	code = scan_fields(s, &entry);
+	if (code)
+		return code;
+	*item = (struct dl_scan_item){entry.begin, entry.end,
+		(uint32_t)s->entry, hash, (uint32_t)entry.shape, entry.dtype};
+	s->names += name_n + 1;
 	s->dims += entry.rank;
-	return code;
+	return s->items++ ? check_neighbour(s, item - 1, item) : 0;
 }
 
 static int scan_pair(struct dl_scan *s)
 {
-	enum dl_json_token t;
+	uint32_t key = (uint32_t)s->json.offset;
+	size_t n = s->json.len + 1;
+	enum dl_json_token t = dl_json_next(&s->json);
 
-	if (s->key)
-		s->key[s->pairs] = (uint32_t)s->json.offset;
-	s->pairs++;
-	s->pair_text += s->json.len + 1;
-	t = dl_json_next(&s->json);
 	if (t == DL_JSON_BAD)
 		return s->err->code;
 	if (t != DL_JSON_STRING)
@@ -226,8 +268,17 @@ static int scan_pair(struct dl_scan *s)
 			"__metadata__ holds a value that is not a string "
 			"(JSON byte %zu)",
 			s->json.offset);
-	s->pair_text += s->json.len + 1;
+	s->key[s->pairs++] = key;
+	s->pair_text += n + s->json.len + 1;
 	return 0;
+}
+
+/* Room for as many tensors as the rest of the JSON can hold. */
+static void make_room(struct dl_scan *s)
+{
+	size_t more = (s->json.n - s->json.at) / ITEM_BYTES + 1;
+
+	s->item = dl_resize(s->item, s->items + more, sizeof *s->item);
 }
 
 static int scan_metadata(struct dl_scan *s)
@@ -240,18 +291,26 @@ static int scan_metadata(struct dl_scan *s)
 	if (t != DL_JSON_OBJECT)
 		return dl_fail(
 			s->err, DL_DATA, "__metadata__ is not an object");
+	/* The rest is pairs now, and tensors later: it has room once. */
+	s->item = dl_resize(s->item, s->items, sizeof *s->item);
+	s->key = dl_resize(NULL, (s->json.n - s->json.at) / PAIR_BYTES + 1,
+		sizeof *s->key);
 	while ((t = dl_json_next(&s->json)) == DL_JSON_KEY) {
 		code = scan_pair(s);
 		if (code)
 			return code;
 	}
-	return t == DL_JSON_BAD ? s->err->code : 0;
+	if (t == DL_JSON_BAD)
+		return s->err->code;
+	s->key = dl_resize(s->key, s->pairs, sizeof *s->key);
+	make_room(s);
+	return 0;
 }
 
 /* One member of the top object, whose key was just read. */
 static int scan_member(struct dl_scan *s, int *metadata)
 {
-	if (!text_is(&s->json, "__metadata__"))
+	if (!dl_json_is(&s->json, "__metadata__"))
 		return scan_entry(s);
 	if ((*metadata)++)
 		return dl_fail(s->err, DL_DATA, "__metadata__ comes twice");
@@ -280,8 +339,8 @@ int dl_scan_header(struct dl_scan *s, const void *json, size_t n)
 {
 	int code;
 
-	s->items = s->pairs = s->dims = s->text_n = s->pair_text = 0;
 	dl_json_init(&s->json, json, n, s->err);
+	make_room(s);
 	code = scan_top(s);
 	dl_json_release(&s->json);
 	return code;

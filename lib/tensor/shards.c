@@ -23,8 +23,8 @@ static struct dl_string keep(struct dl_shards *s, const struct dl_json *j)
 static int plain(const struct dl_json *j)
 {
 	return j->len && !memchr(j->text, '/', j->len) &&
-	       !memchr(j->text, 0, j->len) && strcmp(j->text, ".") &&
-	       strcmp(j->text, "..");
+	       !memchr(j->text, 0, j->len) && !dl_json_is(j, ".") &&
+	       !dl_json_is(j, "..");
 }
 
 static int read_map(struct dl_shards *s, struct dl_json *j, struct dl_err *e)
@@ -67,8 +67,7 @@ static int read_json(struct dl_shards *s, struct dl_json *j, struct dl_err *e)
 		return t == DL_JSON_BAD ? e->code
 					: dl_fail(e, DL_DATA, "not an object");
 	while ((t = dl_json_next(j)) == DL_JSON_KEY) {
-		if (j->len == strlen("weight_map") &&
-			!memcmp(j->text, "weight_map", j->len)) {
+		if (dl_json_is(j, "weight_map")) {
 			if (maps++)
 				return dl_fail(
 					e, DL_DATA, "weight_map comes twice");

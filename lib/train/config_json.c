@@ -46,7 +46,7 @@ static int read_value(struct dl_json *j, struct key *k, struct dl_err *e)
 			*(int *)k->out = flag;
 		return 0;
 	}
-	if (k->kind == WORD && t == DL_JSON_STRING && !strcmp(j->text, k->word))
+	if (k->kind == WORD && t == DL_JSON_STRING && dl_json_is(j, k->word))
 		return 0;
 	if (t == DL_JSON_NULL && (k->kind == NOTHING || k->kind == SIZE))
 		return 0;
@@ -70,7 +70,7 @@ static int read_object(
 	while ((t = dl_json_next(j)) == DL_JSON_KEY) {
 		size_t i = 0;
 
-		while (i < n && strcmp(keys[i].name, j->text))
+		while (i < n && !dl_json_is(j, keys[i].name))
 			i++;
 		rc = i < n ? read_value(j, &keys[i], e)
 			   : dl_json_skip(j, dl_json_next(j));

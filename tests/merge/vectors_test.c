@@ -43,7 +43,7 @@ static void read_numbers(
 	}
 }
 
-static struct numbers *field(struct vector *v, const char *key)
+static struct numbers *field(struct vector *v, const struct dl_json *j)
 {
 	const struct {
 		const char *key;
@@ -60,7 +60,7 @@ static struct numbers *field(struct vector *v, const char *key)
 	};
 
 	for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
-		if (!strcmp(fields[i].key, key))
+		if (dl_json_is(j, fields[i].key))
 			return fields[i].to;
 	return NULL;
 }
@@ -72,8 +72,8 @@ static void read_vector(struct dl_json *j, struct vector *v)
 
 	memset(v, 0, sizeof *v);
 	while ((t = dl_json_next(j)) == DL_JSON_KEY) {
-		struct numbers *to = field(v, j->text);
-		int kind = !strcmp(j->text, "kind");
+		struct numbers *to = field(v, j);
+		int kind = dl_json_is(j, "kind");
 
 		t = dl_json_next(j);
 		if (to)
@@ -81,7 +81,8 @@ static void read_vector(struct dl_json *j, struct vector *v)
 		else
 			dl_json_skip(j, t);
 		if (kind)
-			snprintf(v->kind, sizeof v->kind, "%s", j->text);
+			snprintf(v->kind, sizeof v->kind, "%.*s", (int)j->len,
+				j->text);
 	}
 }
 
@@ -189,7 +190,7 @@ static void test_file(const struct dl_buf *file)
 	dl_json_init(&j, file->data, file->len, &e);
 	dl_json_next(&j);
 	while ((t = dl_json_next(&j)) == DL_JSON_KEY) {
-		int merge = !strcmp(j.text, "merge");
+		int merge = dl_json_is(&j, "merge");
 
 		t = dl_json_next(&j);
 		if (!merge) {

@@ -317,7 +317,7 @@ static void test_mutations(void)
 /* The value of the next key of the plan, which the file has in this order. */
 static enum dl_json_token value(struct dl_json *j, const char *key)
 {
-	if (dl_json_next(j) != DL_JSON_KEY || strcmp(j->text, key))
+	if (dl_json_next(j) != DL_JSON_KEY || !dl_json_is(j, key))
 		return DL_JSON_BAD;
 	return dl_json_next(j);
 }
@@ -330,7 +330,8 @@ static void read_sizes(struct dl_json *j, struct fake *f, struct dl_buf *names)
 		uint64_t elements = 0;
 
 		dl_json_next(j);
-		dl_buf_add(names, j->text, j->len + 1);
+		dl_buf_add(names, j->text, j->len);
+		dl_buf_byte(names, 0);
 		dl_json_next(j);
 		dl_json_u64(j, &elements);
 		dl_json_next(j);
@@ -397,7 +398,7 @@ static void test_vectors(void)
 		dl_json_init(&j, text.data, text.len, &e);
 		dl_json_next(&j);
 		while (dl_json_next(&j) == DL_JSON_KEY
-			&& strcmp(j.text, "balanced_plans"))
+			&& !dl_json_is(&j, "balanced_plans"))
 			dl_json_skip(&j, dl_json_next(&j));
 		dl_json_next(&j);
 		while (dl_json_next(&j) == DL_JSON_OBJECT)
