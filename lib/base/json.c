@@ -126,30 +126,33 @@ static int escape(struct dl_json *j, const char **fact)
 	return 0;
 }
 
-/* Are eight bytes printable ASCII, and none a quote or a backslash? In each
- * test the high bit of a byte is set by the lowest one that is not, if any. */
-static int plain8(const unsigned char *p)
+/* Of eight bytes: the high bit of the first (lowest) one that is a control, a
+ * quote, a backslash or not ASCII; bits above it mean nothing. */
+static uint64_t first_special(uint64_t x)
 {
 	const uint64_t ones = 0x0101010101010101;
-	uint64_t x, quote, backslash;
+	uint64_t quote = x ^ ones * '"', backslash = x ^ ones * '\\';
 
-	memcpy(&x, p, sizeof x);
-	quote = x ^ ones * '"';
-	backslash = x ^ ones * '\\';
-	return !((x | (x - ones * ' ') | (quote - ones) | (backslash - ones)) &
-		 ones << 7);
+	return (x | (x - ones * ' ') | (quote - ones) | (backslash - ones)) &
+	       ones << 7;
 }
 
 /* The run of plain bytes at the cursor: what may be taken as it is. */
 static size_t plain_run(const struct dl_json *j)
 {
-	const unsigned char *p = j->in + j->at, *end = j->in + j->n;
+	const unsigned char *from = j->in + j->at, *end = j->in + j->n;
+	const unsigned char *p = from;
+	uint64_t special;
 
-	while (end - p >= 8 && plain8(p))
-		p += 8;
-	while (p < end && *p >= 0x20 && *p < 0x80 && *p != '"' && *p != '\\')
+	for (; end - p >= 8; p += 8) {
+		special = first_special(dl_le64(p));
+		if (special)
+			return (size_t)(p - from) +
+			       (size_t)__builtin_ctzll(special) / 8;
+	}
+	while (p < end && *p >= ' ' && *p < 0x80 && *p != '"' && *p != '\\')
 		p++;
-	return (size_t)(p - j->in) - j->at;
+	return (size_t)(p - from);
 }
 
 /* Makes n bytes of the input the current text. */
@@ -407,13 +410,6 @@ int dl_json_skip(struct dl_json *j, enum dl_json_token t)
 			if (dl_json_next(j) == DL_JSON_BAD)
 				return DL_DATA;
 	return t == DL_JSON_BAD ? DL_DATA : 0;
-}
-
-int dl_json_is(const struct dl_json *j, const char *s)
-{
-	size_t n = strlen(s);
-
-	return j->len == n && !memcmp(j->text, s, n);
 }
 
 int dl_json_u64(struct dl_json *j, uint64_t *out)

@@ -15,6 +15,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/err.h"
 #include "base/mem.h"
@@ -62,7 +63,12 @@ enum dl_json_token dl_json_next(struct dl_json *j);
 int dl_json_skip(struct dl_json *j, enum dl_json_token t);
 
 /* Is the current key or string s? */
-int dl_json_is(const struct dl_json *j, const char *s);
+static inline int dl_json_is(const struct dl_json *j, const char *s)
+{
+	size_t n = strlen(s);
+
+	return j->len == n && !memcmp(j->text, s, n);
+}
 
 /* The current number as an exact integer; 65 when it is negative, fractional,
  * in exponent form, or over 64 bits. */

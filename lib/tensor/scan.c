@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 
-enum { MAX_EXTRA = 32, NAME_SHOWN = 120, FACT_SIZE = 120 };
+enum { NAME_SHOWN = 120, FACT_SIZE = 120 };
 
 /* The bytes of JSON without which there is no further tensor or pair. */
 enum { ITEM_BYTES = 50, PAIR_BYTES = 6 };
@@ -147,18 +147,17 @@ struct entry {
 	int has; /* bits of the fields seen */
 	uint64_t elements, begin, end;
 	size_t shape;
-	size_t extra[MAX_EXTRA]; /* where the keys of other fields begin */
 };
 
 /* A field that we do not know: its value may be anything. */
 static int scan_extra(struct dl_scan *s, struct entry *t)
 {
 	for (unsigned i = 0; i < t->extras; i++)
-		if (dl_scan_same_text(s, t->extra[i], s->json.offset))
+		if (dl_scan_same_text(s, s->extra[i], s->json.offset))
 			return refuse(s, "a field comes twice");
-	if (t->extras == MAX_EXTRA)
+	if (t->extras == DL_SCAN_EXTRA)
 		return refuse(s, "too many unknown fields");
-	t->extra[t->extras++] = s->json.offset;
+	s->extra[t->extras++] = s->json.offset;
 	return dl_json_skip(&s->json, dl_json_next(&s->json)) ? refuse_json(s)
 							      : 0;
 }

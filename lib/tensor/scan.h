@@ -18,6 +18,8 @@
 #include "base/json.h"
 #include "tensor/dtype.h"
 
+enum { DL_SCAN_EXTRA = 32 };
+
 struct dl_scan_item { /* a tensor */
 	uint64_t begin, end;
 	uint32_t key;	/* where in the JSON its name begins */
@@ -38,6 +40,7 @@ struct dl_scan {		       /* zero but for the first two */
 	/* private */
 	struct dl_json json;
 	size_t entry; /* where the key of the current entry begins */
+	size_t extra[DL_SCAN_EXTRA]; /* and those of its unknown fields */
 };
 
 /* One walk over the n < 2^32 bytes of json; 0 or 65. */

@@ -134,6 +134,16 @@ static const struct {
 		"past the end"},
 	{"aliased", TWO(PAIR, PAIR), "overlapping"},
 	{"overlapping", TWO(PAIR, ENTRY("F32", "[1]", "[4,8]")), "overlapping"},
+	{"overlapping-apart",
+		"{\"a\":" ENTRY("U8", "[4]", "[0,4]") ",\"b\":" ENTRY("U8",
+			"[4]",
+			"[4,8]") ",\"c\":" ENTRY("U8", "[4]", "[0,4]") "}",
+		"\"c\": begins at byte 0 of the data, overlapping what ends at "
+		"4"},
+	{"overlapping-backwards",
+		TWO(ENTRY("U8", "[4]", "[4,8]"), ENTRY("U8", "[6]", "[0,6]")),
+		"\"a\": begins at byte 4 of the data, overlapping what ends at "
+		"6"},
 	{"inside-another", TWO(PAIR, ENTRY("U8", "[1]", "[2,3]")),
 		"overlapping"},
 	{"empty-inside-another", TWO(PAIR, ENTRY("U8", "[0]", "[2,2]")),
@@ -145,6 +155,11 @@ static const struct {
 	{"empty-past-end", TWO(PAIR, ENTRY("U8", "[0]", "[9,9]")),
 		"leaving a hole"},
 	{"name-twice", "{\"a\":" PAIR ",\"a\":" PAIR "}", TWICE},
+	{"name-twice-apart",
+		"{\"a\":" ENTRY("U8", "[4]", "[0,4]") ",\"b\":" ENTRY(
+			"U8", "[4]", "[4,8]") ",\"\\u0061\":" ENTRY("U8", "[4]",
+			"[0,4]") "}",
+		TWICE},
 	{"name-twice-escaped", "{\"a\":" PAIR ",\"\\u0061\":" PAIR "}", TWICE},
 	{"name-twice-slash", "{\"/\":" PAIR ",\"\\/\":" PAIR "}", TWICE},
 	{"name-twice-pair",
@@ -177,6 +192,11 @@ static const struct {
 		"{\"__metadata__\":{},\"\\u005f_metadata__\":{},\"a\":" PAIR
 		"}",
 		TWICE},
+	{"metadata-between",
+		"{\"a\":" PAIR
+		",\"__metadata__\":{\"k\":\"\"},\"b\":" ENTRY("U8", "[0]",
+			"[8,8]") ",\"c\":" ENTRY("U8", "[1]", "[9,10]") "}",
+		"leaving a hole"},
 	{"metadata-array", META("[]"), "not an object"},
 	{"metadata-null", META("null"), "not an object"},
 	{"metadata-entry", META("{\"dtype\":1}"), "not a string"},
@@ -284,7 +304,7 @@ static void repeated(struct emit *m, const char *name, const char *first,
 	const char *fmt, const char *last, size_t n, const char *fact)
 {
 	struct dl_buf json = DL_BUF_INIT;
-	char text[96];
+	char text[128];
 
 	dl_buf_str(&json, first);
 	for (size_t i = 0; i < n; i++) {
@@ -307,8 +327,14 @@ static void large(struct emit *m)
 	repeated(m, "million-over-one-range", "{",
 		",\"%zu\":" ENTRY("U8", "[8]", "[0,8]"), "}", 1000000,
 		"overlapping");
+	repeated(m, "million-over-two-ranges", "{",
+		",\"%1$zu\":" ENTRY("U8", "[4]", "[0,4]") ",\"-%1$zu\":" ENTRY(
+			"U8", "[4]", "[4,8]"),
+		"}", 500000, "overlapping");
 	repeated(m, "million-of-one-name", "{",
-		",\"\":" ENTRY("U8", "[]", "[0,1]"), "}", 1000000, TWICE);
+		",\"\":" ENTRY("U8", "[]", "[0,1]") ",\"\":" ENTRY(
+			"U8", "[]", "[1,2]"),
+		"}", 500000, TWICE);
 	repeated(m, "million-without-hole-but-one", "{",
 		",\"%zu\":" ENTRY("U8", "[0]", "[1,1]"), "}", 100000,
 		"leaving a hole");
@@ -321,6 +347,8 @@ static void large(struct emit *m)
 	repeated(m, "million-pairs-of-one-key", "{\"__metadata__\":{",
 		",\"a long key\":\"a long value, many times\"", "}}", 100000,
 		TWICE);
+	repeated(m, "million-pairs-without-text", "{\"__metadata__\":{",
+		",\"\":\"\"", "}}", 100000, TWICE);
 	repeated(m, "million-letters", "{\"", "abcdefgh", "", 125000,
 		"ends inside a string");
 }
