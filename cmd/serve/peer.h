@@ -56,5 +56,13 @@ void peers_bye(
 	struct server *s, enum peer_state state, enum dl_bye bye, int64_t now);
 /* Says bye, sends what is queued, and nothing after that. */
 void peer_bye(struct peer *peer, enum dl_bye bye, int64_t now);
+void peer_leave(struct peer *peer, int64_t deadline); /* without a bye */
+
+/* Its connection is over: it is closed, and the core hears of a learner's.
+ * Not from within that connection's handlers. */
+void peer_drop(struct peer *peer, const struct dl_err *why);
+/* An event of that learner, now. */
+void peer_event(const struct peer *peer, enum dl_sync_event_kind kind,
+	struct dl_sync_event *ev);
 
 #endif

@@ -1,0 +1,115 @@
+#include "cmd/serve/hear.h"
+
+#include <string.h>
+
+#include "base/num.h"
+#include "cmd/cmd.h"
+#include "cmd/serve/hello.h"
+#include "cmd/serve/server.h"
+
+/* What a learner says becomes an event of the core. */
+static int on_learner(
+	struct peer *peer, const struct dl_message *m, struct dl_err *e)
+{
+	struct dl_sync_event ev;
+
+	peer_event(peer, DL_EV_TIME, &ev);
+	ev.fragment = m->fragment;
+	ev.clock = m->clock;
+	ev.steps = m->steps;
+	ev.tokens = m->tokens;
+	ev.loss = m->loss;
+	ev.version = m->version;
+	switch (m->kind) {
+	case DL_MSG_STEP:
+		ev.kind = DL_EV_STEP;
+		break;
+	case DL_MSG_APPLIED:
+		ev.kind = DL_EV_APPLIED;
+		break;
+	case DL_MSG_WANT:
+		ev.kind = DL_EV_WANT;
+		break;
+	case DL_MSG_END:
+		ev.kind = DL_EV_DRAINED;
+		break;
+	case DL_MSG_BYE:
+		return dl_fail(e, DL_UNAVAILABLE, "said bye");
+	default:
+		return dl_fail(e, DL_PROTOCOL, "%s is not for syncers",
+			dl_message_kind_name(m->kind));
+	}
+	server_event(peer->server, &ev);
+	return 0;
+}
+
+static int on_message(void *ctx, struct dl_conn *c, const struct dl_message *m,
+	struct dl_err *e)
+{
+	struct peer *peer = ctx;
+	struct dl_sync_event ev;
+
+	(void)c;
+	if (m->kind == DL_MSG_HELLO)
+		return peer_hello(peer, m, e);
+	if (peer->state == PEER_LEARNER)
+		return on_learner(peer, m, e);
+	if (peer->state == PEER_ENDER && m->kind == DL_MSG_END) {
+		cmd_note("%s asks for the end of the run", peer->address);
+		peer_event(peer, DL_EV_END, &ev);
+		server_event(peer->server, &ev);
+		return 0;
+	}
+	if (m->kind == DL_MSG_BYE)
+		return dl_fail(e, DL_UNAVAILABLE, "said bye");
+	return dl_fail(e, DL_PROTOCOL, "%s before welcome",
+		dl_message_kind_name(m->kind));
+}
+
+static int on_begin(void *ctx, struct dl_conn *c, const struct dl_message *m,
+	const struct dl_header *h, void **dest, struct dl_err *e)
+{
+	struct peer *peer = ctx;
+	struct server *s = peer->server;
+
+	(void)c;
+	if (m->kind != DL_MSG_PUSH || peer->state != PEER_LEARNER)
+		return dl_fail(e, DL_PROTOCOL, "%s from one who is no learner",
+			dl_message_kind_name(m->kind));
+	if (m->fragment >= s->layout->fragments || strcmp(m->codec, "f32") != 0)
+		return dl_fail(e, DL_PROTOCOL, "push of fragment %u in %s",
+			m->fragment, m->codec);
+	if (dl_layout_check_record(s->layout, m->fragment, h, e))
+		return e->code;
+	peer->coming = globals_push(&s->globals, m->fragment);
+	*dest = peer->coming->delta;
+	return 0;
+}
+
+static int on_whole(void *ctx, struct dl_conn *c, const struct dl_message *m,
+	const struct dl_header *h, void *dest, struct dl_err *e)
+{
+	struct peer *peer = ctx;
+	struct push *push = peer->coming;
+	struct dl_sync_event ev;
+
+	(void)c;
+	(void)h;
+	(void)dest;
+	(void)e;
+	peer->coming = NULL;
+	globals_arrived(&peer->server->globals, push);
+	peer_event(peer, DL_EV_PUSH, &ev);
+	ev.fragment = m->fragment;
+	ev.seq = m->seq;
+	ev.step = m->step;
+	ev.base = m->base;
+	ev.steps = m->steps;
+	ev.tokens = m->tokens;
+	ev.norm = push->norm;
+	ev.push = push->id;
+	server_event(peer->server, &ev);
+	return 0;
+}
+
+const struct dl_conn_handlers peer_handlers = {on_message, on_begin, on_whole};

@@ -1,0 +1,149 @@
+#include "cmd/serve/hello.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/num.h"
+#include "cmd/cmd.h"
+#include "cmd/serve/server.h"
+
+static const int64_t probe_time = 2 * DL_SECOND + DL_SECOND / 2;
+static const int64_t last_words = 5 * DL_SECOND;
+static const int64_t observer_time = 600 * DL_SECOND;
+
+/* Whoever is known to the core under that name. */
+static struct peer *find_holder(const struct server *s, const char *name)
+{
+	struct peer *peer = s->peer;
+
+	while (peer && (peer->over || peer->state != PEER_LEARNER ||
+			       strcmp(peer->name, name) != 0))
+		peer = peer->next;
+	return peer;
+}
+
+static void admit(struct peer *peer)
+{
+	struct server *s = peer->server;
+	struct dl_sync_event ev;
+
+	peer->state = PEER_LEARNER;
+	peer->deadline = INT64_MAX;
+	peer->conn.config.silence_ns = s->options->dead_ns;
+	peer->conn.config.data.data = UINT64_MAX;
+	cmd_note("%s is here (%s)", peer->name, peer->address);
+	peer_event(peer, DL_EV_JOIN, &ev);
+	ev.clock = peer->clock;
+	ev.steps = peer->steps;
+	ev.tokens = peer->tokens;
+	ev.versions = peer->versions;
+	server_event(s, &ev);
+}
+
+static void refuse(struct peer *peer, int code, const char *text, int64_t now)
+{
+	struct dl_message m = {
+		.kind = DL_MSG_ERROR, .code = code, .text = text};
+
+	cmd_note("%s: refused: %s", peer->address, text);
+	dl_conn_send(&peer->conn, &m);
+	peer_leave(peer, now + last_words);
+}
+
+/* One name, one learner: a new connection of the same process replaces the
+ * old; another process has to wait until the old is known to be silent. */
+static void claim_name(struct peer *peer, int64_t now)
+{
+	struct peer *holder = find_holder(peer->server, peer->name);
+	struct dl_err why;
+
+	if (holder && holder->instance != peer->instance) {
+		peer->state = PEER_WAITING;
+		peer->deadline = now + probe_time;
+		peer->heard = holder->conn.heard;
+		return;
+	}
+	if (holder) {
+		dl_fail(&why, DL_UNAVAILABLE, "connected anew");
+		peer_drop(holder, &why);
+	}
+	admit(peer);
+}
+
+/* Has the holder of the name said anything since the newcomer came? */
+void peer_judge(struct peer *peer, int64_t now)
+{
+	struct peer *holder = find_holder(peer->server, peer->name);
+	struct dl_err why;
+	char text[480];
+
+	if (holder && holder->conn.heard > peer->heard) {
+		snprintf(text, sizeof text, "%s is taken by %s", peer->name,
+			holder->address);
+		refuse(peer, DL_NOPERM, text, now);
+		return;
+	}
+	if (holder && now < peer->deadline)
+		return;
+	if (holder) {
+		dl_fail(&why, DL_UNAVAILABLE, "silent, and replaced");
+		peer_drop(holder, &why);
+	}
+	admit(peer);
+}
+
+static int check_hello(
+	const struct server *s, const struct dl_message *m, struct dl_err *e)
+{
+	if (*m->run && strcmp(m->run, s->run->name) != 0)
+		return dl_fail(e, DL_DATA, "this is run %s", s->run->name);
+	if (*m->layout && strcmp(m->layout, s->layout->hash) != 0)
+		return dl_fail(e, DL_DATA, "this run has another layout");
+	if (m->fragments && m->fragments != s->layout->fragments)
+		return dl_fail(e, DL_DATA, "this run has %u fragments",
+			s->layout->fragments);
+	return 0;
+}
+
+static void begin_observer(struct peer *peer, int64_t now)
+{
+	struct server *s = peer->server;
+
+	peer->state = PEER_OBSERVER;
+	peer_send_welcome(peer, dl_sync_clock(s->core));
+	for (uint32_t p = 0; p < s->layout->fragments; p++)
+		peer_send_values(peer, p, dl_sync_clock(s->core), 0);
+	peer_leave(peer, now + observer_time);
+}
+
+int peer_hello(struct peer *peer, const struct dl_message *m, struct dl_err *e)
+{
+	struct server *s = peer->server;
+	uint32_t n = s->layout->fragments;
+	int64_t now = dl_now();
+
+	if (peer->state != PEER_STRANGER)
+		return dl_fail(e, DL_PROTOCOL, "hello comes twice");
+	if (check_hello(s, m, e)) {
+		refuse(peer, e->code, e->text, now);
+		return 0;
+	}
+	peer->deadline = INT64_MAX;
+	if (m->role == DL_ROLE_OBSERVER) {
+		begin_observer(peer, now);
+	} else if (m->role == DL_ROLE_ENDER) {
+		peer->state = PEER_ENDER;
+	} else {
+		strcpy(peer->name, m->name);
+		peer->instance = m->instance;
+		peer->clock = m->clock;
+		peer->steps = m->steps;
+		peer->tokens = m->tokens;
+		peer->versions = dl_alloc_array(n, sizeof *peer->versions);
+		if (m->fragments)
+			memcpy(peer->versions, m->versions,
+				n * sizeof *peer->versions);
+		claim_name(peer, now);
+	}
+	return 0;
+}
