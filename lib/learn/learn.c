@@ -170,12 +170,14 @@ static int is_opened(const struct dl_learn *l, const struct fragment *f)
 }
 
 /* Due by the own clock. While an earlier push is not settled, nothing waits
- * for another: the steps stay and ride in the next. */
+ * for another: the steps stay and ride in the next. With wait every due step
+ * has its push, since others hold until it is there. */
 static int is_due(const struct dl_learn *l, uint32_t p)
 {
 	const struct fragment *f = &l->fragment[p];
 
-	return dl_due(l->config.schedule, p, clock_of(l, p)) && !f->sents;
+	return dl_due(l->config.schedule, p, clock_of(l, p)) &&
+	       (l->config.wait || !f->sents);
 }
 
 /* A global of a round that this learner has not pushed to. */
