@@ -26,13 +26,13 @@ enum dl_apply { DL_APPLY_OVERWRITE, DL_APPLY_CARRY, DL_APPLY_BLEND };
 
 struct dl_learn_config {
 	struct dl_schedule schedule; /* P and H */
-	uint64_t tau;                /* of wait */
-	int wait;                    /* lock-step: the baseline */
+	uint64_t tau;		     /* of wait */
+	int wait;		     /* lock-step: the baseline */
 	enum dl_apply apply;
-	double alpha;                /* of DL_APPLY_BLEND: share kept */
+	double alpha; /* of DL_APPLY_BLEND: share kept */
 	uint32_t syncers;
-	const uint32_t *syncer;      /* P: which syncer serves p; NULL: 0 */
-	int64_t step_every;          /* ns between `step`s that nothing needs */
+	const uint32_t *syncer; /* P: which syncer serves p; NULL: 0 */
+	int64_t step_every;	/* ns between `step`s that nothing needs */
 };
 
 enum dl_learn_event_kind {
@@ -61,7 +61,7 @@ struct dl_learn_event {
 	struct dl_version version;
 	const struct dl_version *versions, *origins; /* WELCOME; entries of
 						      * other syncers unused */
-	const uint64_t *seqs;    /* WELCOME: last push taken, a fragment */
+	const uint64_t *seqs; /* WELCOME: last push taken, a fragment */
 	enum dl_taken taken;
 	int final;
 	double loss;
@@ -112,10 +112,10 @@ struct dl_learn_info {
 	/* Own steps, summed over fragments: steps * P is the sum of these. */
 	uint64_t pushed;      /* handed on in a push */
 	uint64_t overwritten; /* lost to an apply */
-	uint64_t lost;        /* lost with a trainer */
+	uint64_t lost;	      /* lost with a trainer */
 	uint64_t unsent;      /* still in the counters */
 	uint64_t outstanding; /* pushes not settled yet */
-	int holding;          /* the trainer waits */
+	int holding;	      /* the trainer waits */
 	int finished;
 };
 void dl_learn_info(const struct dl_learn *l, struct dl_learn_info *out);

@@ -1,0 +1,315 @@
+/*
+ * What happens while the trainer stands at a step boundary: copy, apply, go
+ * on; and when it must not go on, or is done.
+ */
+#include "learn/core.h"
+
+#include <math.h>
+
+#include "base/mem.h"
+
+static int can_send(const struct dl_learn *l, uint32_t p)
+{
+	return l->syncer[syncer_of(l, p)].connected;
+}
+
+static void copy(struct dl_learn *l, uint32_t p)
+{
+	struct fragment *f = &l->fragment[p];
+	struct dl_learn_action *a = learn_act(l, DL_LA_COPY);
+
+	if (f->sents == f->sent_cap) {
+		f->sent_cap = f->sent_cap ? 2 * f->sent_cap : 2;
+		f->sent = dl_resize(f->sent, f->sent_cap, sizeof *f->sent);
+	}
+	f->sent[f->sents++] = (struct sent){
+		.seq = ++f->seq, .step = clock_of(l, p), .steps = f->steps};
+	a->syncer = syncer_of(l, p);
+	a->fragment = p;
+	a->seq = f->seq;
+	a->step = clock_of(l, p);
+	a->base = f->version;
+	a->steps = f->steps;
+	a->tokens = f->tokens;
+	l->pushed += f->steps;
+	f->steps = f->tokens = 0;
+	f->pushed_step = a->step;
+	f->pushed_own = l->steps;
+}
+
+/* Is the run ending for p, or this learner? Then everything is pushed. */
+static int must_deliver(const struct dl_learn *l, uint32_t p)
+{
+	return l->draining || l->syncer[syncer_of(l, p)].ending;
+}
+
+/* Opened by the syncer for a step that no push of ours was made for. */
+static int is_opened(const struct dl_learn *l, const struct fragment *f)
+{
+	return !l->config.wait && f->opened > f->pushed_step;
+}
+
+/* Due by the own clock. While an earlier push is not settled, nothing waits
+ * for another: the steps stay and ride in the next. With wait every due step
+ * has its push, since others hold until it is there. */
+static int is_due(const struct dl_learn *l, uint32_t p)
+{
+	const struct fragment *f = &l->fragment[p];
+
+	return dl_due(l->config.schedule, p, clock_of(l, p)) &&
+	       (l->config.wait || !f->sents);
+}
+
+/* A global of a round that this learner has not pushed to. */
+static int is_overtaken(const struct dl_learn *l, const struct fragment *f)
+{
+	return !l->config.wait && f->waiting && !f->final &&
+	       f->pushed_step < f->waiting_step;
+}
+
+static void copy_what_is_due(struct dl_learn *l)
+{
+	for (uint32_t p = 0; p < l->fragments; p++) {
+		struct fragment *f = &l->fragment[p];
+
+		if (f->steps && !f->done && can_send(l, p) &&
+			(must_deliver(l, p) || is_due(l, p) ||
+				is_opened(l, f) || is_overtaken(l, f)))
+			copy(l, p);
+	}
+}
+
+static uint64_t scaled(double alpha, uint64_t n)
+{
+	return (uint64_t)floor(alpha * (double)n + 0.5);
+}
+
+/* What an apply does to the counters; what they lose is overwritten. */
+static void count_apply(struct dl_learn *l, struct fragment *f)
+{
+	uint64_t keep = 0, tokens = 0;
+
+	if (!f->final && l->config.apply == DL_APPLY_CARRY) {
+		keep = f->steps;
+		tokens = f->tokens;
+	} else if (!f->final && l->config.apply == DL_APPLY_BLEND) {
+		keep = scaled(l->config.alpha, f->steps);
+		tokens = scaled(l->config.alpha, f->tokens);
+	}
+	l->overwritten += f->steps - keep;
+	f->steps = keep;
+	f->tokens = tokens;
+}
+
+static void tell_applied(struct dl_learn *l, uint32_t p)
+{
+	struct dl_learn_action *a = learn_act(l, DL_LA_APPLIED);
+
+	a->syncer = syncer_of(l, p);
+	a->fragment = p;
+	a->version = l->fragment[p].version;
+}
+
+/* The global that came is the fragment's from now on. */
+static void adopt(struct dl_learn *l, uint32_t p)
+{
+	struct fragment *f = &l->fragment[p];
+
+	f->version = f->waiting_version;
+	f->waiting = 0;
+	f->done = f->final;
+	/* Its round is over; a push for it would only be late. */
+	if (f->pushed_step < f->waiting_step)
+		f->pushed_step = f->waiting_step;
+	tell_applied(l, p);
+}
+
+static void apply(struct dl_learn *l, uint32_t p)
+{
+	struct fragment *f = &l->fragment[p];
+	struct dl_learn_action *a = learn_act(l, DL_LA_APPLY);
+
+	count_apply(l, f);
+	a->fragment = p;
+	a->version = f->waiting_version;
+	a->apply = f->final ? DL_APPLY_OVERWRITE : l->config.apply;
+	a->alpha = l->config.alpha;
+	a->final = f->final;
+	adopt(l, p);
+}
+
+static void apply_what_came(struct dl_learn *l)
+{
+	for (uint32_t p = 0; p < l->fragments; p++)
+		if (l->fragment[p].waiting)
+			apply(l, p);
+}
+
+/* With wait: a fragment is still out tau steps after it was sent. One that
+ * waits for a round is not: the round comes only when learners go on. */
+static int is_out(const struct dl_learn *l, uint32_t p)
+{
+	const struct fragment *f = &l->fragment[p];
+
+	return l->config.wait && f->sents && !f->sent[f->sents - 1].waiting &&
+	       l->steps - f->pushed_own >= l->config.tau;
+}
+
+static int must_hold(const struct dl_learn *l)
+{
+	for (uint32_t p = 0; p < l->fragments; p++)
+		if ((must_deliver(l, p) && !l->fragment[p].done) ||
+			is_out(l, p))
+			return 1;
+	return 0;
+}
+
+/* Is everything of p with the syncer? It may still wait for a merge. */
+static int is_delivered(const struct fragment *f)
+{
+	for (size_t i = 0; i < f->sents; i++)
+		if (!f->sent[i].taken)
+			return 0;
+	return !f->steps;
+}
+
+/* Everything is final, or a draining learner has nothing left to deliver. */
+static int is_finished(const struct dl_learn *l)
+{
+	for (uint32_t p = 0; p < l->fragments; p++) {
+		const struct fragment *f = &l->fragment[p];
+
+		if (f->done)
+			continue;
+		if (!l->draining || !is_delivered(f))
+			return 0;
+	}
+	return 1;
+}
+
+static int is_all_delivered(const struct dl_learn *l, uint32_t syncer)
+{
+	for (uint32_t p = 0; p < l->fragments; p++) {
+		const struct fragment *f = &l->fragment[p];
+
+		if (syncer_of(l, p) == syncer && !f->done && !is_delivered(f))
+			return 0;
+	}
+	return 1;
+}
+
+/* Answers `end` once that syncer has everything. */
+static void answer_ends(struct dl_learn *l)
+{
+	for (uint32_t i = 0; i < l->config.syncers; i++) {
+		struct syncer *s = &l->syncer[i];
+
+		if (!s->ending || s->answered || !s->connected ||
+			!is_all_delivered(l, i))
+			continue;
+		s->answered = 1;
+		learn_act(l, DL_LA_DRAINED)->syncer = i;
+	}
+}
+
+static void jump(struct dl_learn *l)
+{
+	for (uint32_t p = 0; p < l->fragments && !l->config.wait; p++) {
+		struct syncer *s = &l->syncer[syncer_of(l, p)];
+
+		if (s->clock < l->fragment[p].opened)
+			s->clock = l->fragment[p].opened;
+	}
+	if (l->trainer_clock == dl_learn_clock(l))
+		return;
+	l->trainer_clock = dl_learn_clock(l);
+	learn_act(l, DL_LA_CLOCK);
+}
+
+/* `step` goes out before a push that it explains, and now and then. */
+static void tell_step(struct dl_learn *l, int64_t now, int needed)
+{
+	if (!needed && now - l->step_told_at < l->config.step_every)
+		return;
+	l->step_told_at = now;
+	for (uint32_t i = 0; i < l->config.syncers; i++) {
+		struct dl_learn_action *a;
+
+		if (!l->syncer[i].connected)
+			continue;
+		a = learn_act(l, DL_LA_STEP);
+		a->syncer = i;
+		a->clock = l->syncer[i].clock;
+		a->steps = l->steps;
+		a->tokens = l->tokens;
+		a->loss = l->loss;
+	}
+}
+
+static int any_due(const struct dl_learn *l)
+{
+	for (uint32_t p = 0; p < l->fragments; p++)
+		if (dl_due(l->config.schedule, p, clock_of(l, p)) ||
+			is_opened(l, &l->fragment[p]) ||
+			is_overtaken(l, &l->fragment[p]) || must_deliver(l, p))
+			return 1;
+	return 0;
+}
+
+/* Everything that happens while the trainer stands at a boundary. */
+static void work_at_boundary(struct dl_learn *l, int64_t now)
+{
+	if (!l->at_boundary)
+		return;
+	jump(l);
+	tell_step(l, now, any_due(l));
+	copy_what_is_due(l);
+	apply_what_came(l);
+	if (!is_finished(l) && !must_hold(l)) {
+		l->at_boundary = 0;
+		learn_act(l, DL_LA_GO);
+	}
+}
+
+static int has_everything(const struct dl_learn *l)
+{
+	for (uint32_t p = 0; p < l->fragments; p++)
+		if (!l->fragment[p].version.epoch)
+			return 0;
+	return 1;
+}
+
+/* Before the trainer has a model, globals are simply taken. */
+static void load_when_complete(struct dl_learn *l)
+{
+	for (uint32_t p = 0; p < l->fragments; p++) {
+		if (l->fragment[p].waiting)
+			adopt(l, p);
+	}
+	if (!has_everything(l))
+		return;
+	l->loaded = 1;
+	l->trainer_clock = dl_learn_clock(l);
+	learn_act(l, DL_LA_LOAD);
+	l->at_boundary = 1;
+}
+
+static void finish(struct dl_learn *l)
+{
+	for (uint32_t p = 0; p < l->fragments; p++)
+		learn_settle_all(l, p);
+	l->finished = 1;
+	learn_act(l, DL_LA_FINISH);
+}
+
+void learn_proceed(struct dl_learn *l, int64_t now)
+{
+	if (!l->loaded)
+		load_when_complete(l);
+	work_at_boundary(l, now);
+	if (l->loaded && !l->at_boundary)
+		return;
+	answer_ends(l);
+	if (is_finished(l))
+		finish(l);
+}

@@ -1,0 +1,84 @@
+/*
+ * The learner core's state, shared by the files of this room and by no other.
+ */
+#ifndef DL_LEARN_CORE_H
+#define DL_LEARN_CORE_H
+
+#include "learn/learn.h"
+
+/* A push that is not settled. */
+struct sent {
+	uint64_t seq, step, steps;
+	int taken;   /* the syncer has it */
+	int waiting; /* ... and has no round for it yet */
+};
+
+struct fragment {
+	struct dl_version version; /* its anchor's */
+	uint64_t seq;		   /* of its last push */
+	uint64_t steps, tokens;	   /* since its last push or apply */
+	uint64_t pushed_step;	   /* the clock of its last push */
+	uint64_t pushed_own;	   /* own steps at its last push */
+	uint64_t opened;	   /* the highest `open` */
+	/* a global that has come and is not applied */
+	int waiting, final;
+	struct dl_version waiting_version;
+	uint64_t waiting_step;
+	int done;	   /* holds the final values */
+	struct sent *sent; /* oldest first */
+	size_t sents, sent_cap;
+};
+
+struct syncer {
+	int connected;
+	int ending;   /* said `end` */
+	int answered; /* has our answer to it */
+	uint64_t clock;
+};
+
+struct dl_learn {
+	struct dl_learn_config config;
+	uint32_t fragments;
+	uint64_t trainer_clock, steps, tokens;
+	struct fragment *fragment;
+	struct syncer *syncer;
+	int loaded;	 /* the trainer has the model */
+	int at_boundary; /* the trainer waits for `go` */
+	int draining;
+	int finished;
+	int64_t step_told_at;
+	double loss;
+	uint64_t pushed, overwritten, lost;
+	struct dl_learn_action *action; /* queue: [taken, n) */
+	size_t action_at, actions, action_cap;
+};
+
+static inline uint32_t syncer_of(const struct dl_learn *l, uint32_t p)
+{
+	return l->config.syncer ? l->config.syncer[p] : 0;
+}
+
+static inline uint64_t clock_of(const struct dl_learn *l, uint32_t p)
+{
+	return l->syncer[syncer_of(l, p)].clock;
+}
+
+/* learn.c */
+struct dl_learn_action *learn_act(
+	struct dl_learn *l, enum dl_learn_action_kind kind);
+
+/* boundary.c: where the trainer is, an event may let it go on. */
+void learn_proceed(struct dl_learn *l, int64_t now);
+
+/* hear.c: what a syncer says. */
+void learn_on_welcome(struct dl_learn *l, const struct dl_learn_event *ev);
+void learn_on_global(struct dl_learn *l, const struct dl_learn_event *ev);
+void learn_on_taken(struct dl_learn *l, const struct dl_learn_event *ev);
+void learn_on_bye(struct dl_learn *l, const struct dl_learn_event *ev);
+
+/* sent.c: pushes that are not settled. */
+void learn_settle(struct dl_learn *l, uint32_t p, size_t i);
+void learn_settle_all(struct dl_learn *l, uint32_t p);
+void learn_on_failed(struct dl_learn *l, const struct dl_learn_event *ev);
+
+#endif
