@@ -36,7 +36,7 @@ squeeze() {
 
 # The SYNOPSIS of a page as a reader sees it.
 synopsis() {
-	mandoc -T ascii -O width=1000 "$1" | col -b |
+	mandoc -T ascii -O width=1000 "$1" | sed "s/.\x08//g" |
 		sed -n '/^SYNOPSIS/,/^[A-Z]/p' | grep '^ ' | squeeze
 }
 

@@ -1,8 +1,8 @@
 @test "the record that dl-fragment(5) prints is what it says" {
-	command -v xxd >/dev/null || skip "no xxd here"
 	record=$BATS_TEST_TMPDIR/page.safetensors
 	grep '^000[0-9a-f]*: ' "$abs_top_srcdir/man/dl-fragment.5" |
-		xxd -r >"$record"
+		perl -ne 's/^\w+: //; s/  .*//; print pack "H*", s/\s//gr' \
+			>"$record"
 	run dl-frag check "$record"
 	[ "$status" = 0 ]
 	run dl-frag show "$record"
