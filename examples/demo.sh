@@ -128,7 +128,7 @@ for name in ash cedar elm; do
 done
 wait_for_clock $(($(stat '*' clock) + steps / 10))
 for name in ash cedar elm; do
-	eval "before=\$before_$name"
+	before=$(eval "echo \$before_$name")
 	after=$(stat $name steps)
 	check "$name went on: $before steps, then $after" \
 		[ "$after" -gt "$before" ]
