@@ -126,17 +126,12 @@ int dl_take(struct dl_json *j, enum dl_json_token t)
 	return got == DL_JSON_BAD ? DL_DATA : expected(j, names[t]);
 }
 
-int dl_this_is(const struct dl_json *j, const char *s)
-{
-	return j->len == strlen(s) && !memcmp(j->text, s, j->len);
-}
-
 int dl_take_key(struct dl_json *j, const char *key)
 {
 	enum dl_json_token got = dl_json_next(j);
 	char what[64];
 
-	if (got == DL_JSON_KEY && dl_this_is(j, key))
+	if (got == DL_JSON_KEY && dl_json_is(j, key))
 		return 0;
 	snprintf(what, sizeof what, "the key '%s'", key);
 	return got == DL_JSON_BAD ? DL_DATA : expected(j, what);
@@ -167,11 +162,11 @@ int dl_take_real(struct dl_json *j, double *v)
 		return dl_json_double(j, v);
 	if (got == DL_JSON_BAD)
 		return DL_DATA;
-	if (got == DL_JSON_STRING && dl_this_is(j, "nan"))
+	if (got == DL_JSON_STRING && dl_json_is(j, "nan"))
 		*v = NAN;
-	else if (got == DL_JSON_STRING && dl_this_is(j, "inf"))
+	else if (got == DL_JSON_STRING && dl_json_is(j, "inf"))
 		*v = INFINITY;
-	else if (got == DL_JSON_STRING && dl_this_is(j, "-inf"))
+	else if (got == DL_JSON_STRING && dl_json_is(j, "-inf"))
 		*v = -INFINITY;
 	else
 		return expected(j, "a number, \"nan\", \"inf\" or \"-inf\"");
@@ -250,7 +245,7 @@ int dl_take_exactly(struct dl_json *j, const char *s)
 	int rc = dl_take(j, DL_JSON_STRING);
 	char what[64];
 
-	if (rc || dl_this_is(j, s))
+	if (rc || dl_json_is(j, s))
 		return rc;
 	snprintf(what, sizeof what, "'%s'", s);
 	return expected(j, what);
@@ -263,7 +258,7 @@ static int take_word(struct dl_json *j, const char *const *words, void *at)
 	if (rc)
 		return rc;
 	for (unsigned i = 0; words[i]; i++)
-		if (dl_this_is(j, words[i])) {
+		if (dl_json_is(j, words[i])) {
 			memcpy(at, &i, sizeof i);
 			return 0;
 		}

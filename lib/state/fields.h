@@ -41,8 +41,6 @@ void dl_put_string(struct dl_buf *out, const char *s);
 void dl_put_fields(struct dl_buf *out, const struct dl_field *f, size_t n,
 	uint64_t mask, const void *base);
 
-/* Whether the key or string just taken is s. */
-int dl_this_is(const struct dl_json *j, const char *s);
 /* The string just taken, as a version; 65 when it is none. */
 int dl_this_version(struct dl_json *j, struct dl_version *v);
 /* 65, "JSON byte N: fact" of the token just taken. */

@@ -219,7 +219,7 @@ static int take_kind(struct dl_json *j, struct dl_sync_event *ev)
 	if (dl_take(j, DL_JSON_STRING))
 		return DL_DATA;
 	for (unsigned i = 0; i < DL_EV_KINDS; i++)
-		if (dl_this_is(j, kinds[i].name)) {
+		if (dl_json_is(j, kinds[i].name)) {
 			ev->kind = (enum dl_sync_event_kind)i;
 			return 0;
 		}
@@ -273,9 +273,9 @@ static int take_line(struct dl_json *j, struct dl_tape_line *l)
 
 	if (dl_take(j, DL_JSON_OBJECT) || dl_take(j, DL_JSON_KEY))
 		return DL_DATA;
-	if (dl_this_is(j, "format"))
+	if (dl_json_is(j, "format"))
 		rc = take_start(j, l);
-	else if (dl_this_is(j, "event"))
+	else if (dl_json_is(j, "event"))
 		rc = take_event(j, l);
 	else
 		rc = dl_refuse(j, "neither a format nor an event");

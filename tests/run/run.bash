@@ -2,7 +2,7 @@
 # background, and waiting for what shall come true.
 
 run_setup() {
-	cd "$BATS_TEST_TMPDIR"
+	cd "$BATS_TEST_TMPDIR" || return
 	unset DL_TRAINER DL_LAYOUT DL_SEED DL_SLOT
 	link=unix:$BATS_TEST_TMPDIR/s
 	scratch=$BATS_TEST_TMPDIR/scratch
