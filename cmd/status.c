@@ -1,5 +1,6 @@
 #include "cmd/status.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -42,6 +43,15 @@ void cmd_status_show(struct cmd_status *s, const char *fmt, ...)
 		fprintf(stderr, "%s: %s\n", cmd_name, line);
 	line_open = terminal;
 	s->due = dl_now() + (terminal ? DL_SECOND / 5 : 10 * DL_SECOND);
+}
+
+char *cmd_status_loss(char out[16], double loss)
+{
+	if (isnan(loss))
+		strcpy(out, "-");
+	else
+		snprintf(out, 16, "%.4f", loss);
+	return out;
 }
 
 void cmd_status_end(void)

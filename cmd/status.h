@@ -19,6 +19,8 @@ struct cmd_status {
 int cmd_status_due(const struct cmd_status *s);
 void cmd_status_show(struct cmd_status *s, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
+/* A loss in nats, or "-" when it is not known (NaN), into out; returns out. */
+char *cmd_status_loss(char out[16], double loss);
 /* Ends the line on a terminal; cmd_warn and its like do so by themselves. */
 void cmd_status_end(void);
 

@@ -1,5 +1,6 @@
 #include "cmd/learn/learner.h"
 
+#include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -226,6 +227,7 @@ static int loop(struct learner *l, struct dl_err *e)
 int learner_run(const struct learn_options *o)
 {
 	struct learner l = {.options = o,
+		.loss = NAN,
 		.loop = DL_LOOP_INIT,
 		.scratch = DL_SCRATCH_INIT,
 		.status = CMD_STATUS_INIT,

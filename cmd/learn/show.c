@@ -27,18 +27,19 @@ static const char *state(const struct learner *l)
 void learner_show(struct learner *l, int asked)
 {
 	const struct uplink *up = &l->uplink;
-	char in[DL_HUMAN], out[DL_HUMAN];
+	char in[DL_HUMAN], out[DL_HUMAN], loss[16];
 	struct dl_learn_info info;
 
 	if (!l->core || (!asked && !cmd_status_due(&l->status)))
 		return;
 	dl_learn_info(l->core, &info);
 	cmd_status_show(&l->status,
-		"%s: clock %llu, %llu own steps, %.0f tokens/s, loss %.4f, "
+		"%s: clock %llu, %llu own steps, %.0f tokens/s, loss %s, "
 		"%llu pushes out, sent %s, got %s",
 		state(l), (unsigned long long)info.clock,
 		(unsigned long long)info.steps, speed(l, info.tokens, dl_now()),
-		l->loss, (unsigned long long)info.outstanding,
+		cmd_status_loss(loss, l->loss),
+		(unsigned long long)info.outstanding,
 		dl_human_size(out,
 			up->bytes_out + (up->open ? up->conn.bytes_out : 0)),
 		dl_human_size(

@@ -1,5 +1,6 @@
 #include "cmd/serve/show.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #include "base/num.h"
@@ -38,29 +39,32 @@ static struct sums add_up(const struct server *s)
 			n++;
 		}
 	}
-	if (n)
-		sums.loss /= (double)n;
+	sums.loss = n ? sums.loss / (double)n : NAN;
 	return sums;
 }
 
-/* ", 2m05s left" when the budget of tokens says so. */
-static void print_left(
-	const struct server *s, uint64_t tokens, double rate, char out[48])
+/* "2m05s left, " when a budget says so. */
+static char *left(char out[48], const struct server *s,
+	const struct dl_sync_info *info, double rate)
 {
-	uint64_t budget = s->options->config.budget_tokens;
-	char left[DL_HUMAN];
+	const struct dl_sync_config *c = &s->options->config;
+	char time[DL_HUMAN];
+	double ns = 0;
 
 	*out = '\0';
-	if (budget > tokens && rate > 0)
-		snprintf(out, 48, ", %s left",
-			dl_human_duration(
-				left, (int64_t)((double)(budget - tokens) /
-						rate * 1e9)));
+	if (c->budget_tokens > info->tokens && rate > 0)
+		ns = (double)(c->budget_tokens - info->tokens) / rate * 1e9;
+	else if (c->budget_steps > info->clock)
+		ns = (double)(c->budget_steps - info->clock) * info->step_ns;
+	if (ns > 0 && ns < 1e18)
+		snprintf(out, 48, "%s left, ",
+			dl_human_duration(time, (int64_t)ns));
+	return out;
 }
 
 void server_show(struct server *s, int asked)
 {
-	char in[DL_HUMAN], out[DL_HUMAN], left[48];
+	char in[DL_HUMAN], out[DL_HUMAN], time[48], loss[16];
 	uint64_t got = s->bytes_in, sent = s->bytes_out;
 	struct dl_sync_info info;
 	struct sums sums;
@@ -75,18 +79,19 @@ void server_show(struct server *s, int asked)
 		sent += peer->over ? 0 : peer->conn.bytes_out;
 	}
 	rate = speed(s, info.tokens, dl_now());
-	print_left(s, info.tokens, rate, left);
 	cmd_status_show(&s->status,
-		"clock %llu, %zu of %zu learners live, %llu tokens, "
-		"%.0f tokens/s, loss %.4f, %llu merges, participation %.2f, "
-		"effective H %.1f, %llu tokens wasted, %llu refused, got %s, "
-		"sent %s%s",
+		"clock %llu, %zu of %zu learners live, loss %s, "
+		"%.0f tokens/s, %sparticipation %.2f, effective H %.1f, "
+		"%llu merges, %llu tokens, %llu wasted, %llu refused, got %s, "
+		"sent %s",
 		(unsigned long long)info.clock, info.live, info.learners,
-		(unsigned long long)info.tokens, rate, sums.loss,
-		(unsigned long long)info.merges, info.participation,
-		info.effective_h, (unsigned long long)sums.late_tokens / info.fragments,
+		cmd_status_loss(loss, sums.loss), rate,
+		left(time, s, &info, rate), info.participation,
+		info.effective_h, (unsigned long long)info.merges,
+		(unsigned long long)info.tokens,
+		(unsigned long long)sums.late_tokens / info.fragments,
 		(unsigned long long)sums.refused, dl_human_size(in, got),
-		dl_human_size(out, sent), left);
+		dl_human_size(out, sent));
 }
 
 void server_show_end(struct server *s)
