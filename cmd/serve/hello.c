@@ -11,6 +11,8 @@ static const int64_t probe_time = 2 * DL_SECOND + DL_SECOND / 2;
 static const int64_t last_words = 5 * DL_SECOND;
 static const int64_t observer_time = 600 * DL_SECOND;
 
+static const struct dl_limits push_limits = {16 << 20, UINT64_MAX};
+
 /* Whoever is known to the core under that name. */
 static struct peer *find_holder(const struct server *s, const char *name)
 {
@@ -30,7 +32,7 @@ static void admit(struct peer *peer)
 	peer->state = PEER_LEARNER;
 	peer->deadline = INT64_MAX;
 	peer->conn.config.silence_ns = s->options->dead_ns;
-	peer->conn.config.data.data = UINT64_MAX;
+	peer->conn.config.data = push_limits;
 	cmd_note("%s is here (%s)", peer->name, peer->address);
 	peer_event(peer, DL_EV_JOIN, &ev);
 	ev.clock = peer->clock;

@@ -11,11 +11,14 @@
 #include "cmd/serve/server.h"
 
 static const int64_t hello_time = 10 * DL_SECOND;
+static const int64_t crowded_time = DL_SECOND; /* when others want in */
 static const int64_t beat_time = 2 * DL_SECOND;
 static const int64_t last_words = 5 * DL_SECOND;
 
-/* Strangers are told little and may say little. */
+/* Strangers are told little, may say little, and are few. */
 static const struct dl_limits hello_limits = {65536, 1 << 20};
+static const struct dl_limits nothing = {65536, 0};
+enum { STRANGERS_MAX = 32 };
 
 void peer_event(const struct peer *peer, enum dl_sync_event_kind kind,
 	struct dl_sync_event *ev)
@@ -135,6 +138,8 @@ void peer_drop(struct peer *peer, const struct dl_err *why)
 	dl_conn_release(&peer->conn);
 	if (peer->coming)
 		globals_drop(&s->globals, peer->coming);
+	if (was != PEER_LEARNER && why->code == DL_PROTOCOL)
+		cmd_note("%s is sent away: %s", peer->address, why->text);
 	if (was != PEER_LEARNER)
 		return;
 	cmd_note("%s is gone: %s", peer->name, why->text);
@@ -156,27 +161,59 @@ static void turn(void *ctx, int fd, short revents)
 	work(ctx, revents, dl_now());
 }
 
-void peers_accept(struct server *s, int listener, int64_t now)
+/* Makes sure that one more stranger is not too many: of a full house the one
+ * who has been silent longest goes, once it has had its time. */
+static int make_room(struct server *s, int64_t now)
+{
+	struct peer *oldest = NULL;
+	struct dl_err why;
+	int strangers = 0;
+
+	for (struct peer *peer = s->peer; peer; peer = peer->next)
+		if (!peer->over && peer->state == PEER_STRANGER) {
+			oldest = peer;
+			strangers++;
+		}
+	if (strangers < STRANGERS_MAX)
+		return 1;
+	if (now < oldest->deadline - hello_time + crowded_time)
+		return 0;
+	dl_fail(&why, DL_UNAVAILABLE, "said nothing while others wait");
+	peer_drop(oldest, &why);
+	return 1;
+}
+
+static void take_in(struct server *s, int fd, int64_t now)
 {
 	struct dl_conn_config c = {.handlers = &peer_handlers,
 		.control = hello_limits,
-		.data = {16 << 20, 0},
+		.data = nothing,
 		.queue = DL_CONN_QUEUE + 2 * s->layout_text.len,
 		.beat_ns = beat_time};
+	struct peer *peer = dl_alloc(sizeof *peer);
+
+	peer->server = s;
+	peer->deadline = now + hello_time;
+	dl_address_peer(peer->address, fd);
+	c.ctx = peer;
+	dl_conn_init(&peer->conn, fd, &c, now);
+	peer->next = s->peer;
+	s->peer = peer;
+}
+
+int peers_accept(struct server *s, int listener, int64_t now)
+{
 	struct dl_err e;
 	int fd;
 
-	while (!dl_address_accept(listener, &fd, &e) && fd >= 0) {
-		struct peer *peer = dl_alloc(sizeof *peer);
-
-		peer->server = s;
-		peer->deadline = now + hello_time;
-		dl_address_peer(peer->address, fd);
-		c.ctx = peer;
-		dl_conn_init(&peer->conn, fd, &c, now);
-		peer->next = s->peer;
-		s->peer = peer;
+	while (make_room(s, now)) {
+		if (dl_address_accept(listener, &fd, &e))
+			return e.code;
+		if (fd < 0)
+			return 0;
+		take_in(s, fd, now);
 	}
+	return DL_TEMPFAIL;
 }
 
 static void free_over(struct server *s)

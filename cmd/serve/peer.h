@@ -38,8 +38,8 @@ struct peer {
 	int over; /* to be freed after this turn */
 };
 
-/* Takes in whoever waits at the listener. */
-void peers_accept(struct server *s, int listener, int64_t now);
+/* Takes in whoever waits at the listener; not 0 when some have to wait on. */
+int peers_accept(struct server *s, int listener, int64_t now);
 /* Deadlines, probes and output of all; frees those that are over. */
 void peers_work(struct server *s, int64_t now);
 int64_t peers_wake(const struct server *s);

@@ -12,6 +12,7 @@
 #include "link/signals.h"
 
 static const int64_t commit_pause = DL_SECOND;
+static const int64_t accept_pause = DL_SECOND / 5;
 static const int64_t leave_time = 5 * DL_SECOND;
 
 /* The rounds' decisions, sent to the learner they are for. */
@@ -197,8 +198,23 @@ static void on_signal(void *ctx, int fd, short revents)
 
 static void on_listener(void *ctx, int fd, short revents)
 {
+	struct server *s = ctx;
+	int64_t now = dl_now();
+
 	(void)revents;
-	peers_accept(ctx, fd, dl_now());
+	if (peers_accept(s, fd, now))
+		s->accept_at = now + accept_pause;
+}
+
+/* Looks at the listeners, unless those that wait there must wait on: it would
+ * be all that the loop does. When to look again. */
+static int64_t watch_listeners(struct server *s, int64_t now)
+{
+	short events = now < s->accept_at ? 0 : POLLIN;
+
+	for (size_t i = 0; i < s->options->listens; i++)
+		dl_loop_set(&s->loop, s->listener[i], events, on_listener, s);
+	return events ? INT64_MAX : s->accept_at;
 }
 
 static void flush_tape(struct server *s)
@@ -235,6 +251,7 @@ static int turn(struct server *s, struct dl_err *e)
 		return 0;
 	until = least(peers_wake(s), dl_sync_wake(s->core));
 	until = least(until, s->commit_at);
+	until = least(until, watch_listeners(s, time.now));
 	if (s->ending)
 		until = least(until, s->leave_at);
 	return dl_loop_once(&s->loop, until, e);
@@ -249,8 +266,6 @@ static int loop(struct server *s, struct dl_err *e)
 	if (code)
 		return code;
 	dl_loop_set(&s->loop, fd, POLLIN, on_signal, s);
-	for (size_t i = 0; i < s->options->listens; i++)
-		dl_loop_set(&s->loop, s->listener[i], POLLIN, on_listener, s);
 	while (!code && !s->over)
 		code = turn(s, e);
 	return code;

@@ -24,6 +24,7 @@ struct server {
 	int tape_lost;	      /* said that it cannot be written */
 	struct dl_address address[LISTEN_MAX];
 	int listener[LISTEN_MAX];
+	int64_t accept_at; /* nobody is taken in before */
 	struct peer *peer;
 	uint64_t bytes_in, bytes_out; /* of peers that are gone */
 	unsigned char *merged;	      /* P flags: merged, not committed yet */

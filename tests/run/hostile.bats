@@ -1,0 +1,59 @@
+#!/usr/bin/env bats
+# Strangers at the syncer's door: they cost a line in its log at most, and the
+# run goes on.
+
+load run.bash
+
+setup() {
+	run_setup
+}
+
+teardown() {
+	run_teardown
+}
+
+# at_door: a run with one learner, and a door for strangers.
+at_door() {
+	background syncer dl-sync serve --store store --insecure \
+		--listen "$link" --listen tcp:127.0.0.1:0 -H 6 \
+		--layout layout.tsv --tape tape m/model.safetensors
+	wait_for has 1 "listens at tcp" syncer.log
+	port=$(sed -n 's/.*listens at tcp:.*://p' syncer.log)
+	learner ann
+	wait_for pushed ann
+}
+
+# says BYTES: to the syncer, which hangs up.
+says() {
+	exec {door}<>"/dev/tcp/127.0.0.1/$port"
+	printf "$1" >&"$door"
+	timeout 20 cat <&"$door" >/dev/null
+	exec {door}>&-
+}
+
+goes_on() {
+	before=$(grep -c '"merged"' tape)
+	wait_for has $((before + 3)) '"merged"' tape
+}
+
+@test "nonsense is sent away with a line in the log" {
+	at_door
+	says 'GET / HTTP/1.0\r\n\r\n'
+	wait_for has 1 "tcp:.* is sent away: frame " syncer.log
+	# A push before hello, with a header larger than a stranger's may be.
+	says '\x09\x00\x01\x00\x00\x20\x00\x00\x00\x00\x00'
+	wait_for has 1 "is sent away: .*header claims 2097152" syncer.log
+	goes_on
+}
+
+@test "a crowd that says nothing stops nobody" {
+	ulimit -S -n 64
+	at_door
+	ulimit -S -n 256
+	for i in $(seq 100); do
+		exec {door}<>"/dev/tcp/127.0.0.1/$port"
+	done
+	goes_on
+	dl-join -o live.safetensors "$link"
+	! grep "Too many open files" syncer.log
+}
