@@ -220,7 +220,15 @@ static int clear_path(const struct dl_address *a, struct dl_err *e)
 	return 0;
 }
 
-static int listen_unix(const struct dl_address *a, int *fd, struct dl_err *e)
+/* What lies at a's path; 0 for nothing. */
+static uint64_t inode(const struct dl_address *a)
+{
+	struct stat st;
+
+	return lstat(a->path, &st) < 0 ? 0 : st.st_ino;
+}
+
+static int listen_unix(struct dl_address *a, int *fd, struct dl_err *e)
 {
 	struct sockaddr_un sun = unix_name(a);
 	int code = clear_path(a, e);
@@ -234,6 +242,7 @@ static int listen_unix(const struct dl_address *a, int *fd, struct dl_err *e)
 		bind(*fd, (struct sockaddr *)&sun, sizeof(sun)) < 0 ||
 		chmod(a->path, 0600) < 0 || listen(*fd, BACKLOG) < 0)
 		return dl_fail_sys(e, DL_CANTCREAT, "listen");
+	a->inode = inode(a);
 	return 0;
 }
 
@@ -281,7 +290,7 @@ int dl_address_listen(struct dl_address *a, enum dl_insecure allowed, int *fd,
 
 void dl_address_unlisten(const struct dl_address *a, int fd)
 {
-	if (a->kind == DL_LINK_UNIX)
+	if (a->kind == DL_LINK_UNIX && a->inode == inode(a))
 		unlink(a->path);
 	close(fd);
 }

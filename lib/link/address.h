@@ -8,6 +8,8 @@
 #ifndef DL_LINK_ADDRESS_H
 #define DL_LINK_ADDRESS_H
 
+#include <stdint.h>
+
 #include "base/err.h"
 
 enum dl_link_kind { DL_LINK_UNIX, DL_LINK_TCP };
@@ -19,6 +21,7 @@ struct dl_address {
 	char host[256]; /* tcp: without brackets */
 	char port[6];	/* tcp: decimal; 0 lets the system choose (listen) */
 	char path[104]; /* unix: fits sun_path everywhere */
+	uint64_t inode; /* of path, while we listen there */
 };
 
 /* How plain tcp is allowed: how often --insecure was said. */
@@ -48,7 +51,8 @@ int dl_address_connect(const struct dl_address *a, enum dl_insecure allowed,
  */
 int dl_address_listen(struct dl_address *a, enum dl_insecure allowed, int *fd,
 	struct dl_err *e);
-/* Closes the listener; removes the path of a unix socket. */
+/* Closes the listener; removes the path of a unix socket, unless somebody else
+ * listens there by now. */
 void dl_address_unlisten(const struct dl_address *a, int fd);
 
 /* One waiting connection: *fd as from connect, or -1 when none waits or it

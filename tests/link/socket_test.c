@@ -124,7 +124,7 @@ static void test_insecure(void)
 static void test_stale(const char *path)
 {
 	struct sockaddr_un sun = {.sun_family = AF_UNIX};
-	struct dl_address a = {.kind = DL_LINK_UNIX};
+	struct dl_address a = {.kind = DL_LINK_UNIX}, b;
 	struct dl_err e = {0};
 	struct stat st;
 	int fd, second;
@@ -145,6 +145,14 @@ static void test_stale(const char *path)
 		"one in use is not: %s", e.text);
 	dl_address_unlisten(&a, fd);
 	ok(stat(path, &st) < 0, "its path goes with it");
+	b = a;
+	if (dl_address_listen(&a, DL_INSECURE_NO, &fd, &e) || unlink(path))
+		abort();
+	ok(!dl_address_listen(&b, DL_INSECURE_NO, &second, &e),
+		"a path that is gone can be taken %s", e.text);
+	dl_address_unlisten(&a, fd);
+	ok(stat(path, &st) == 0, "and stays with who took it");
+	dl_address_unlisten(&b, second);
 	close(open(path, O_CREAT | O_WRONLY, 0600));
 	ok(dl_address_listen(&a, DL_INSECURE_NO, &fd, &e) == DL_CANTCREAT &&
 			stat(path, &st) == 0,
