@@ -150,3 +150,12 @@ int64_t cmd_duration(const char *option, const char *arg)
 			arg);
 	return v;
 }
+
+int64_t cmd_period(const char *option, const char *arg)
+{
+	int64_t v = cmd_duration(option, arg);
+
+	if (!v)
+		cmd_usage("%s %s: takes no time", option, arg);
+	return v;
+}

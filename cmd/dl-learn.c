@@ -115,7 +115,7 @@ static void read_option(struct learn_options *o, int opt, int *slot)
 		o->wait = opt == WAIT;
 		break;
 	case HEARTBEAT:
-		o->heartbeat_ns = cmd_duration("--heartbeat", optarg);
+		o->heartbeat_ns = cmd_period("--heartbeat", optarg);
 		break;
 	case DRAIN:
 		o->drain_ns = cmd_duration("--drain", optarg);

@@ -261,10 +261,8 @@ static void parse(struct settings *s, int argc, char **argv)
 
 static int64_t step_time(const char *text)
 {
-	int64_t t = cmd_duration("--step-time", text);
+	int64_t t = cmd_period("--step-time", text);
 
-	if (t < 1)
-		cmd_usage("--step-time %s: takes no time", text);
 	return t;
 }
 

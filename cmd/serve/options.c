@@ -235,7 +235,7 @@ static int read_place(struct serve_options *o, int opt)
 		o->threads = (unsigned)cmd_u64("--threads", optarg, 0, 1024);
 		break;
 	case DEAD:
-		o->dead_ns = cmd_duration("--dead", optarg);
+		o->dead_ns = cmd_period("--dead", optarg);
 		break;
 	case FRAGMENTS:
 		o->fragments =
@@ -324,7 +324,7 @@ static void read_round(struct serve_options *o, int opt)
 		c->max_rate = cmd_double("--max-rate", optarg, 1, 1e9);
 		break;
 	case STALL:
-		c->stall_ns = cmd_duration("--stall", optarg);
+		c->stall_ns = cmd_period("--stall", optarg);
 		break;
 	case END_TIMEOUT:
 		c->end_ns = cmd_duration("--end-timeout", optarg);
