@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/num.h"
 #include "cmd/cmd.h"
 #include "cmd/dl-train.h"
@@ -242,6 +243,16 @@ static int run_trainer(struct run *r, const char *socket, struct dl_err *e)
 	return rc;
 }
 
+/* What cannot be kept is better not trained. */
+static int check_outputs(const struct run *r, struct dl_err *e)
+{
+	int rc = r->save ? dl_output_check(r->save, e) : 0;
+
+	if (!rc && r->output)
+		rc = dl_store_check_model(r->output, e);
+	return rc;
+}
+
 static int run(struct run *r, const char *socket, struct dl_err *e)
 {
 	struct dl_training *t = &r->job.training;
@@ -250,6 +261,8 @@ static int run(struct run *r, const char *socket, struct dl_err *e)
 
 	if (!rc && r->resume)
 		rc = dl_store_restore(t, r->resume, e);
+	if (!rc)
+		rc = check_outputs(r, e);
 	if (rc)
 		return rc;
 	if (r->tokens)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/num.h"
 #include "cmd/cmd.h"
 #include "cmd/serve/create.h"
@@ -82,8 +83,6 @@ static int begin_listening(struct server *s, struct dl_err *e)
 	const struct serve_options *o = s->options;
 	char address[DL_ADDRESS_MAX];
 
-	for (size_t i = 0; i < o->listens; i++)
-		s->listener[i] = -1;
 	for (size_t i = 0; i < o->listens; i++) {
 		s->address[i] = o->listen[i];
 		if (dl_address_listen(
@@ -97,8 +96,13 @@ static int begin_listening(struct server *s, struct dl_err *e)
 
 int server_begin(struct server *s, struct dl_err *e)
 {
-	int fresh, code = open_store(s, &fresh, e);
+	const char *output = s->options->output;
+	int fresh, code = output ? dl_output_check(output, e) : 0;
 
+	for (size_t i = 0; i < s->options->listens; i++)
+		s->listener[i] = -1;
+	if (!code)
+		code = open_store(s, &fresh, e);
 	if (code)
 		return code;
 	s->run = dl_store_run(s->globals.store);
@@ -118,7 +122,7 @@ void server_end(struct server *s)
 	struct dl_err e;
 
 	peers_free(s);
-	for (size_t i = 0; s->core && i < s->options->listens; i++)
+	for (size_t i = 0; i < s->options->listens; i++)
 		if (s->listener[i] >= 0)
 			dl_address_unlisten(&s->address[i], s->listener[i]);
 	if (s->tape && dl_tape_close(s->tape, &e) && !s->code)

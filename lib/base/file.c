@@ -34,8 +34,8 @@ ssize_t dl_pread_full(int fd, void *buf, size_t n, uint64_t offset)
 	size_t got = 0;
 
 	while (got < n) {
-		ssize_t r = pread(fd, (char *)buf + got, n - got,
-			(off_t)(offset + got));
+		ssize_t r = pread(
+			fd, (char *)buf + got, n - got, (off_t)(offset + got));
 
 		if (r < 0 && errno == EINTR)
 			continue;
@@ -69,8 +69,9 @@ int dl_open_read(const char *path, int *fd, struct dl_err *e)
 	*fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (*fd >= 0)
 		return 0;
-	return dl_fail_sys(e, errno == ENOENT || errno == ENOTDIR
-			? DL_NOINPUT : DL_IOERR, "%s", path);
+	return dl_fail_sys(e,
+		errno == ENOENT || errno == ENOTDIR ? DL_NOINPUT : DL_IOERR,
+		"%s", path);
 }
 
 static int read_all(int fd, size_t limit, struct dl_buf *out, struct dl_err *e)
@@ -93,8 +94,8 @@ static int read_all(int fd, size_t limit, struct dl_buf *out, struct dl_err *e)
 	return 0;
 }
 
-int dl_read_file(const char *path, size_t limit, struct dl_buf *out,
-	struct dl_err *e)
+int dl_read_file(
+	const char *path, size_t limit, struct dl_buf *out, struct dl_err *e)
 {
 	int fd = STDIN_FILENO, rc = 0;
 
@@ -157,8 +158,8 @@ void dl_output_on_signal(void)
 		struct sigaction old;
 
 		/* What the parent told us to ignore (nohup) stays ignored. */
-		if (!sigaction(sigs[i], NULL, &old)
-			&& old.sa_handler != SIG_IGN)
+		if (!sigaction(sigs[i], NULL, &old) &&
+			old.sa_handler != SIG_IGN)
 			sigaction(sigs[i], &sa, NULL);
 	}
 	atexit(remove_tracked);
@@ -185,13 +186,29 @@ int dl_output_open(struct dl_output *o, const char *path, struct dl_err *e)
 	return 0;
 }
 
+int dl_output_check(const char *path, struct dl_err *e)
+{
+	struct dl_output o;
+	struct stat st;
+	int code;
+
+	if (!strcmp(path, "-"))
+		return 0;
+	if (!stat(path, &st) && S_ISDIR(st.st_mode))
+		return dl_fail(e, DL_CANTCREAT, "%s: is a folder", path);
+	code = dl_output_open(&o, path, e);
+	if (!code)
+		dl_output_abort(&o);
+	return code;
+}
+
 static const char *output_name(const struct dl_output *o)
 {
 	return o->path ? o->path : "standard output";
 }
 
-int dl_output_write(struct dl_output *o, const void *p, size_t n,
-	struct dl_err *e)
+int dl_output_write(
+	struct dl_output *o, const void *p, size_t n, struct dl_err *e)
 {
 	if (dl_write_full(o->fd, p, n))
 		return dl_fail_sys(e, DL_IOERR, "%s", output_name(o));

@@ -44,6 +44,8 @@ int dl_output_write(struct dl_output *o, const void *p, size_t n,
 /* Makes it durable under its name; 74 on failure, nothing left behind. */
 int dl_output_commit(struct dl_output *o, struct dl_err *e);
 void dl_output_abort(struct dl_output *o); /* no-op when closed */
+/* Could path be made? For those who work long before they write: 73 if not. */
+int dl_output_check(const char *path, struct dl_err *e);
 /* For filters: SIGINT, SIGTERM, SIGHUP, SIGPIPE clean up, then kill. */
 void dl_output_on_signal(void);
 

@@ -87,13 +87,32 @@ static int write_config(
 	return rc;
 }
 
+/* The file that holds the model's values; path is its folder, or itself. */
+static char *model_file(const char *path, int *folder)
+{
+	*folder = strcmp(path, "-") && !ends_in(path, ".safetensors");
+	return *folder ? dl_sprintf("%s/model.safetensors", path)
+		       : dl_strdup(path);
+}
+
+int dl_store_check_model(const char *path, struct dl_err *e)
+{
+	int folder;
+	char *file = model_file(path, &folder);
+	int rc = folder ? dl_make_folder(path, e) : 0;
+
+	if (!rc)
+		rc = dl_output_check(file, e);
+	free(file);
+	return rc;
+}
+
 int dl_store_write_model(const struct dl_llama *m, const char *path,
 	const float *values, struct dl_err *e)
 {
 	struct dl_tensors r = DL_TENSORS_INIT;
-	int folder = strcmp(path, "-") && !ends_in(path, ".safetensors");
-	char *file = folder ? dl_sprintf("%s/model.safetensors", path)
-			    : dl_strdup(path);
+	int folder;
+	char *file = model_file(path, &folder);
 	int rc = folder ? dl_make_folder(path, e) : 0;
 
 	/* The word that Hugging Face's reader looks for. */

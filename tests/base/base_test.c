@@ -39,23 +39,27 @@ static void test_num(void)
 	int64_t t;
 	double d;
 
-	ok(!dl_parse_u64("18446744073709551615", 0, UINT64_MAX, &u)
-			&& u == UINT64_MAX, "largest u64");
+	ok(!dl_parse_u64("18446744073709551615", 0, UINT64_MAX, &u) &&
+			u == UINT64_MAX,
+		"largest u64");
 	ok(dl_parse_u64("18446744073709551616", 0, UINT64_MAX, &u), "over u64");
-	ok(dl_parse_u64("", 0, 9, &u) && dl_parse_u64("-1", 0, 9, &u)
-			&& dl_parse_u64("3x", 0, 9, &u)
-			&& dl_parse_u64("10", 0, 9, &u), "bad u64 refused");
+	ok(dl_parse_u64("", 0, 9, &u) && dl_parse_u64("-1", 0, 9, &u) &&
+			dl_parse_u64("3x", 0, 9, &u) &&
+			dl_parse_u64("10", 0, 9, &u),
+		"bad u64 refused");
 	ok(!dl_parse_size("5G", &u) && u == 5000000000u, "5G");
 	ok(!dl_parse_size("64KiB", &u) && u == 65536, "64KiB");
-	ok(dl_parse_size("5X", &u) && dl_parse_size("9e99", &u)
-			&& dl_parse_size("-1", &u), "bad sizes refused");
+	ok(dl_parse_size("5X", &u) && dl_parse_size("9e99", &u) &&
+			dl_parse_size("-1", &u),
+		"bad sizes refused");
 	ok(!dl_parse_duration("250ms", &t) && t == 250000000, "250ms");
 	ok(!dl_parse_duration("1.5m", &t) && t == 90 * DL_SECOND, "1.5m");
 	ok(dl_parse_duration("2 s", &t) && dl_parse_duration("nan", &t),
 		"bad durations refused");
 	ok(!dl_parse_double("1e-3", 0, 1, &d) && d == 1e-3, "1e-3");
-	ok(dl_parse_double("0x1p3", 0, 99, &d) && dl_parse_double("inf", 0, 1,
-			&d), "hexadecimal and inf refused");
+	ok(dl_parse_double("0x1p3", 0, 99, &d) &&
+			dl_parse_double("inf", 0, 1, &d),
+		"hexadecimal and inf refused");
 }
 
 static void test_file(void)
@@ -78,9 +82,12 @@ static void test_file(void)
 	ok(dl_read_file(path, 4, &b, &e) == DL_DATA, "limit: %s", e.text);
 	unlink(path);
 	ok(dl_read_file(path, 4, &b, &e) == DL_NOINPUT, "missing: %s", e.text);
-	ok(!rmdir(folder), "nothing left behind");
+	ok(!dl_output_check(path, &e) && !rmdir(folder), "nothing left behind");
 	ok(dl_output_open(&o, "/nonexistent/f", &e) == DL_CANTCREAT,
 		"cannot create: %s", e.text);
+	ok(dl_output_check("/nonexistent/f", &e) == DL_CANTCREAT,
+		"known before: %s", e.text);
+	ok(dl_output_check("/tmp", &e) == DL_CANTCREAT, "%s", e.text);
 	dl_buf_free(&b);
 	free(path);
 }
@@ -133,7 +140,8 @@ static void test_hash(void)
 	dl_hash_init(&h);
 	dl_hash_hex(&h, hex);
 	ok(!strcmp(hex, "0e5751c026e543b2e8ab2eb06099daa1d1e5df47778f7787faab45"
-			"cdf12fe3a8"), "BLAKE2b-256 of nothing");
+			"cdf12fe3a8"),
+		"BLAKE2b-256 of nothing");
 }
 
 static void test_rule(void)
@@ -146,10 +154,10 @@ static void test_rule(void)
 		fine &= dl_rule_parse(name, strlen(name)) == rule;
 	}
 	ok(fine, "a rule's name names it");
-	ok(dl_rule_parse("means", 4) == DL_MEAN
-			&& dl_rule_parse("means", 5) == -1
-			&& dl_rule_parse("rd", 2) == -1
-			&& dl_rule_parse("", 0) == -1,
+	ok(dl_rule_parse("means", 4) == DL_MEAN &&
+			dl_rule_parse("means", 5) == -1 &&
+			dl_rule_parse("rd", 2) == -1 &&
+			dl_rule_parse("", 0) == -1,
 		"only whole names");
 }
 

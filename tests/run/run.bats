@@ -90,6 +90,17 @@ teardown() {
 	ends ann
 }
 
+@test "a model that could not be written is known at the start" {
+	run dl-sync serve --store store --listen "$link" -o nowhere/out \
+		m/model.safetensors
+	[ "$status" -eq 73 ]
+	[[ "$output" == *"nowhere/out: No such file"* ]]
+	[ ! -e store ]
+	run dl-sync serve --store store --listen "$link" --dead 0 \
+		m/model.safetensors
+	[ "$status" -eq 64 ]
+}
+
 @test "a store keeps its run" {
 	run dl-sync serve --store store --listen "$link"
 	[ "$status" -eq 64 ]

@@ -141,6 +141,14 @@ held_out() {
 	run train --steps 1 -o x other text
 	[ "$status" -eq 65 ]
 	[[ "$output" == *hidden_act* ]]
+	# What could not be kept is not trained.
+	run train --steps 1 -o nowhere/x.safetensors m text
+	[ "$status" -eq 73 ]
+	[[ "$output" != *"step 1"* ]]
+	mkdir folder
+	run train --steps 1 --save folder m text
+	[ "$status" -eq 73 ]
+	[[ "$output" == *"folder: is a folder"* ]]
 	head -c 10 text >short
 	run train --steps 1 -o x m short
 	[ "$status" -eq 65 ]
