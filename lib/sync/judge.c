@@ -26,6 +26,7 @@ static double median(double *v, size_t n)
 enum {
 	SPEEDS_NEEDED = 3, /* with fewer learners nobody can tell who lies */
 	BURST_LEAST = 64,  /* steps that may always come at once */
+	FASTEST_NS = 1000, /* a step: that nobody is faster needs no others */
 };
 
 /* Nanoseconds a step of the median live learner; 0 unknown. */
@@ -43,6 +44,9 @@ static double median_step_ns(const struct dl_sync *s)
 	return m;
 }
 
+/* So that no sum of what many claim runs over. */
+static const uint64_t step_tokens_most = UINT64_C(1) << 40;
+
 /*
  * May l report what ev says? A clock rises by one an own step and to the step
  * of each `open`, so ceiling bounds it. Steps themselves may not come faster
@@ -58,17 +62,18 @@ enum dl_refusal judge_step(struct dl_sync *s, const struct learner *l,
 	if (ev->steps < l->steps || ev->tokens < l->tokens)
 		return DL_REFUSED_COUNT;
 	steps = ev->steps - l->steps;
+	if ((ev->tokens - l->tokens) / step_tokens_most > steps)
+		return DL_REFUSED_COUNT;
 	if (ev->clock > l->ceiling + steps)
 		return DL_REFUSED_CLOCK;
 	if (most < BURST_LEAST)
 		most = BURST_LEAST;
-	step_ns = median_step_ns(s);
-	if (step_ns <= 0 || *credit > most)
+	if (*credit > most)
 		*credit = most;
+	step_ns = median_step_ns(s) / s->config.max_rate;
 	if (step_ns <= 0)
-		return DL_REFUSED_NOT;
-	*credit += (double)(s->now - l->credit_at) * s->config.max_rate
-		/ step_ns;
+		step_ns = FASTEST_NS;
+	*credit += (double)(s->now - l->credit_at) / step_ns;
 	if ((double)steps > *credit)
 		return DL_REFUSED_RATE;
 	*credit -= (double)steps;

@@ -453,6 +453,11 @@ static void test_reports(void)
 	step(&r, "a", 5, 3);
 	dl_sync_learner(r.s, 0, &a);
 	ok(a.refused[DL_REFUSED_COUNT] == 1, "steps that fall are refused");
+	r.now += DL_SECOND;
+	step(&r, "a", 2000000, 2000000);
+	dl_sync_learner(r.s, 0, &a);
+	ok(a.refused[DL_REFUSED_RATE] == 1 && dl_sync_clock(r.s) == 4,
+		"and more than anybody can make, even of two");
 	rig_release(&r);
 
 	rig_init(&r);
