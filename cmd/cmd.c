@@ -1,8 +1,10 @@
 #include "cmd/cmd.h"
 
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <sodium.h>
 
@@ -14,10 +16,21 @@ const char *cmd_name = "dl-tools";
 int cmd_verbosity;
 static const char *usage_text;
 
+/* A file must not get the number of a standard stream that is closed: what is
+ * said would go into it. What takes its place cannot be used. */
+static void hold_streams(void)
+{
+	for (int fd = 0; fd < 3; fd++)
+		if (fcntl(fd, F_GETFD) < 0 &&
+			open("/dev/null", fd ? O_RDONLY : O_WRONLY) != fd)
+			_exit(DL_OSERR);
+}
+
 void cmd_init(const char *name, const char *usage)
 {
 	cmd_name = name;
 	usage_text = usage;
+	hold_streams();
 	if (sodium_init() < 0)
 		cmd_die(DL_OSERR, "libsodium does not start");
 }
@@ -90,15 +103,23 @@ void cmd_usage(const char *fmt, ...)
 	exit(DL_USAGE);
 }
 
+int cmd_flush(void)
+{
+	if (!fflush(stdout) && !ferror(stdout))
+		return 0;
+	cmd_warn("standard output: cannot be written");
+	return DL_IOERR;
+}
+
 void cmd_common_option(int opt)
 {
 	switch (opt) {
 	case 'h':
 		fputs(usage_text, stdout);
-		exit(fflush(stdout) ? DL_IOERR : DL_OK);
+		exit(cmd_flush());
 	case 'V':
 		printf("%s (dl-tools) %s\n", cmd_name, PACKAGE_VERSION);
-		exit(fflush(stdout) ? DL_IOERR : DL_OK);
+		exit(cmd_flush());
 	case 'q':
 		cmd_verbosity = -1;
 		break;

@@ -24,6 +24,10 @@ void cmd_note(const char *fmt, ...) /* silent with -q */
 void cmd_debug(const char *fmt, ...) /* only with -v */
 	__attribute__((format(printf, 1, 2)));
 
+/* What ends standard output: 0, or 74 after a message when not all of it could
+ * be written. */
+int cmd_flush(void);
+
 /* Prints e and returns its code, for `return cmd_fail(&e)` in main. */
 int cmd_fail(const struct dl_err *e);
 

@@ -69,10 +69,7 @@ static int write_text(
 	free(logits);
 	free(ids);
 	dl_pass_free(p);
-	if (!fflush(stdout) && !ferror(stdout))
-		return 0;
-	cmd_warn("standard output: cannot be written");
-	return DL_IOERR;
+	return cmd_flush();
 }
 
 static int sample(const char *model, const char *config, const struct choice *o)

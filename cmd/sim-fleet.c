@@ -379,9 +379,8 @@ int sim_fleet(int argc, char **argv)
 	if (r.fault[0]) {
 		cmd_warn("a rule is broken: %s", r.fault);
 		status = DL_SOFTWARE;
-	} else if (fflush(stdout)) {
-		cmd_warn("standard output: writing failed");
-		status = DL_IOERR;
+	} else {
+		status = cmd_flush();
 	}
 	dl_fleet_result_release(&r);
 	free(learner);
