@@ -99,8 +99,6 @@ int server_begin(struct server *s, struct dl_err *e)
 	const char *output = s->options->output;
 	int fresh, code = output ? dl_output_check(output, e) : 0;
 
-	for (size_t i = 0; i < s->options->listens; i++)
-		s->listener[i] = -1;
 	if (!code)
 		code = open_store(s, &fresh, e);
 	if (code)

@@ -257,17 +257,15 @@ static int turn(struct server *s, struct dl_err *e)
 	return dl_loop_once(&s->loop, until, e);
 }
 
-static int loop(struct server *s, struct dl_err *e)
+/* Before anything is there that would have to be removed again. */
+static int catch_signals(struct server *s, struct dl_err *e)
 {
 	static const int caught[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1};
 	int fd, code = dl_signals_open(
 			caught, sizeof caught / sizeof *caught, &fd, e);
 
-	if (code)
-		return code;
-	dl_loop_set(&s->loop, fd, POLLIN, on_signal, s);
-	while (!code && !s->over)
-		code = turn(s, e);
+	if (!code)
+		dl_loop_set(&s->loop, fd, POLLIN, on_signal, s);
 	return code;
 }
 
@@ -279,10 +277,15 @@ int server_run(const struct serve_options *o)
 		.commit_at = INT64_MAX,
 		.shown_at = dl_now()};
 	struct dl_err e;
-	int code = server_begin(&s, &e);
+	int code;
 
+	for (size_t i = 0; i < o->listens; i++)
+		s.listener[i] = -1;
+	code = catch_signals(&s, &e);
 	if (!code)
-		code = loop(&s, &e);
+		code = server_begin(&s, &e);
+	while (!code && !s.over)
+		code = turn(&s, &e);
 	if (code)
 		s.code = cmd_fail(&e);
 	server_show_end(&s);
