@@ -176,7 +176,7 @@ printf '%-34s %8s %12s\n' '' loss 'tokens/s' \
 	'one place, nothing happened' "$alone_loss" $((tokens / took_alone))
 model=$(awk '!/^#/ { n += $4 } END { printf "%.1f", n * 4 / 1e6 }' \
 	"$run/layout.tsv")
-printf '\nmemory: model %s MB, dl-sync %s MB, dl-learn %s MB\n\n' \
+printf '\nmost memory: model %s MB, dl-sync with the pushes it held %s MB, dl-learn %s MB\n\n' \
 	"$model" "$syncer_memory" "$learner_memory"
 check 'the merged model learned' less "$merged_loss" "$start_loss / 2"
 check 'and is within 15% of the undisturbed one' \
