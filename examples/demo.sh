@@ -176,8 +176,8 @@ printf '%-34s %8s %12s\n' '' loss 'tokens/s' \
 	'one place, nothing happened' "$alone_loss" $((tokens / took_alone))
 model=$(awk '!/^#/ { n += $4 } END { printf "%.1f", n * 4 / 1e6 }' \
 	"$run/layout.tsv")
-printf '\nmost memory: model %s MB, dl-sync with the pushes it held %s MB, dl-learn %s MB\n\n' \
-	"$model" "$syncer_memory" "$learner_memory"
+printf '\nmost memory: model %s MB, %s %s MB, dl-learn %s MB\n\n' "$model" \
+	'dl-sync with the pushes it held' "$syncer_memory" "$learner_memory"
 check 'the merged model learned' less "$merged_loss" "$start_loss / 2"
 check 'and is within 15% of the undisturbed one' \
 	less "$merged_loss" "1.15 * $alone_loss"
