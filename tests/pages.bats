@@ -76,7 +76,8 @@ make_model() {
 		[ -e "$abs_top_srcdir/man/$program.1" ] ||
 			missing="$missing $program"
 	done
-	[ -z "$missing" ] || skip "no page yet:$missing"
+	echo "without a page:$missing"
+	[ -z "$missing" ]
 }
 
 @test "SYNOPSIS is what -h says" {
@@ -84,7 +85,6 @@ make_model() {
 	failed=
 	for program in $programs; do
 		page=$abs_top_srcdir/man/$program.1
-		[ -e "$page" ] || continue
 		want=$(usage "$program")
 		got=$(synopsis "$page")
 		[ -n "$got" ] && [ "$want" = "$got" ] && continue
@@ -98,7 +98,6 @@ make_model() {
 	load_programs
 	for program in $programs; do
 		page=$abs_top_srcdir/man/$program.1
-		[ -e "$page" ] || continue
 		echo "$page"
 		grep -q '^\.Sh EXAMPLES' "$page"
 		grep -q '^\.Sh EXIT STATUS' "$page"
