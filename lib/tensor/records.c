@@ -55,10 +55,38 @@ static int temporary(int *fd, struct dl_err *e)
 	return rc;
 }
 
-/* Copies what is left in *fd to a file without a name, which replaces it. */
+typedef int walk_fn(void *ctx, uint64_t record, const struct dl_header *h,
+	struct dl_err *e);
+
+static int feed(struct dl_reader *r, const unsigned char *p, size_t n,
+	walk_fn *f, void *ctx, struct dl_err *e)
+{
+	while (n) {
+		size_t taken;
+
+		switch (dl_reader_feed(r, p, n, &taken, e)) {
+		case DL_READER_BAD:
+			return e->code;
+		case DL_READER_HEADER:
+			if (f && f(ctx, r->record, &r->header, e))
+				return e->code;
+			break;
+		case DL_READER_RECORD:
+		case DL_READER_MORE:
+			break;
+		}
+		p += taken;
+		n -= taken;
+	}
+	return 0;
+}
+
+/* Copies what is left in *fd to a file without a name, which replaces it. Each
+ * header is looked at as it comes: what has no end may be bad at once. */
 static int spool(int *fd, uint64_t *size, struct dl_err *e)
 {
 	struct dl_input in;
+	struct dl_reader r;
 	unsigned char *block;
 	ssize_t n;
 	int to, rc = temporary(&to, e);
@@ -66,17 +94,21 @@ static int spool(int *fd, uint64_t *size, struct dl_err *e)
 	if (rc)
 		return rc;
 	dl_input_init(&in, *fd);
+	dl_reader_init(&r, (struct dl_limits)DL_LIMITS_FILE);
 	block = dl_alloc(BLOCK);
 	*size = 0;
 	while (!rc && (n = dl_input_read(&in, block, BLOCK, e)) != 0) {
 		if (n < 0)
 			rc = e->code;
-		else if (dl_write_full(to, block, (size_t)n))
-			rc = dl_fail_sys(e, DL_IOERR, "temporary file");
 		else
+			rc = feed(&r, block, (size_t)n, NULL, NULL, e);
+		if (!rc && dl_write_full(to, block, (size_t)n))
+			rc = dl_fail_sys(e, DL_IOERR, "temporary file");
+		if (!rc)
 			*size += (uint64_t)n;
 	}
 	free(block);
+	dl_reader_release(&r);
 	dl_input_release(&in);
 	close(*fd);
 	*fd = to;
@@ -195,9 +227,6 @@ int dl_records_read(const struct dl_records *r, uint64_t at, void *buf,
 	return 0;
 }
 
-typedef int walk_fn(void *ctx, uint64_t record, const struct dl_header *h,
-	struct dl_err *e);
-
 static int walk_file(
 	int fd, uint64_t size, walk_fn *f, void *ctx, struct dl_err *e)
 {
@@ -217,29 +246,6 @@ static int walk_file(
 		dl_header_release(&h);
 	} while (!rc && at < size);
 	return rc;
-}
-
-static int feed(struct dl_reader *r, const unsigned char *p, size_t n,
-	walk_fn *f, void *ctx, struct dl_err *e)
-{
-	while (n) {
-		size_t taken;
-
-		switch (dl_reader_feed(r, p, n, &taken, e)) {
-		case DL_READER_BAD:
-			return e->code;
-		case DL_READER_HEADER:
-			if (f(ctx, r->record, &r->header, e))
-				return e->code;
-			break;
-		case DL_READER_RECORD:
-		case DL_READER_MORE:
-			break;
-		}
-		p += taken;
-		n -= taken;
-	}
-	return 0;
 }
 
 static int walk_pipe(int fd, walk_fn *f, void *ctx, struct dl_err *e)

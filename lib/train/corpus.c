@@ -9,25 +9,54 @@
 #include "base/mem.h"
 #include "base/rng.h"
 
+static int check_room(uint64_t bytes, const char *path, struct dl_err *e)
+{
+	uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) *
+			  (uint64_t)sysconf(_SC_PAGESIZE);
+
+	return bytes <= memory ? 0
+			       : dl_fail(e, DL_DATA,
+					 "%s: more data than this machine has "
+					 "memory",
+					 path);
+}
+
+/* Text has an end: devices may have none. */
+static int check_file(int fd, size_t before, const char *path, struct dl_err *e)
+{
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return dl_fail_sys(e, DL_IOERR, "%s", path);
+	if (S_ISREG(st.st_mode))
+		return check_room(before + (uint64_t)st.st_size, path, e);
+	return S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode)
+		       ? 0
+		       : dl_fail(e, DL_DATA, "%s: neither a file nor a pipe",
+				 path);
+}
+
 /* Appends one file to data; room for all of them is made by doubling. */
 static int read_file(
 	struct dl_buf *data, const char *path, int ids, struct dl_err *e)
 {
 	int fd, rc = dl_open_read(path, &fd, e);
 	size_t before = data->len;
-	ssize_t n;
+	ssize_t n = 1;
 
 	if (rc)
 		return rc;
-	do {
+	rc = check_file(fd, before, path, e);
+	while (!rc && n > 0) {
 		dl_buf_reserve(data, 1 << 20);
 		n = dl_read_full(fd, data->data + data->len, 1 << 20);
 		if (n > 0)
 			data->len += (size_t)n;
-	} while (n > 0);
+		rc = check_room(data->len, path, e);
+	}
 	if (n < 0)
 		rc = dl_fail_sys(e, DL_IOERR, "%s", path);
-	else if (ids && (data->len - before) % 2)
+	else if (!rc && ids && (data->len - before) % 2)
 		rc = dl_fail(e, DL_DATA,
 			"%s: an odd number of bytes, so not 16-bit ids", path);
 	close(fd);

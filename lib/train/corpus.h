@@ -24,7 +24,8 @@ struct dl_corpus {
 
 /*
  * Reads n files. ids says that they hold 16-bit ids, which must be below
- * vocab; bytes must be, too. held_out, 0 to 1, is the part to hold out.
+ * vocab; bytes must be, too. held_out, 0 to 1, is the part to hold out. 65
+ * for devices, which may have no end, and for more than the machine's memory.
  */
 int dl_corpus_read(struct dl_corpus *c, char *const *paths, size_t n, int ids,
 	size_t vocab, double held_out, struct dl_err *e);

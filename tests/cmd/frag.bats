@@ -223,6 +223,14 @@ refused() {
 	refused 65 "cut.zst: zstd: ends inside a frame" dl-frag show cut.zst
 }
 
+@test "input without an end is refused at its first bad header" {
+	make_llama
+	ulimit -f 20480
+	refused 65 "/dev/zero: record 0: " timeout 20 dl-frag check /dev/zero
+	refused 65 "standard input: record 1: " timeout 20 dl-frag check \
+		< <(cat m /dev/zero)
+}
+
 @test "what is no model is refused" {
 	refused 66 "none: No such file" dl-frag plan none
 	refused 64 "say what to do" dl-frag

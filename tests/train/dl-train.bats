@@ -129,6 +129,21 @@ held_out() {
 	[[ "$output" == *"odd number"* ]]
 }
 
+@test "data without an end are refused" {
+	truncate -s 15T huge
+	ulimit -v 4000000
+	for data in /dev/zero /dev/full; do
+		run dl-train eval m "$data"
+		[ "$status" -eq 65 ]
+		[[ "$output" == *"$data: neither a file nor a pipe"* ]]
+	done
+	run dl-train eval m text huge
+	[ "$status" -eq 65 ]
+	[[ "$output" == *"huge: more data than"* ]]
+	run dl-train eval m <(cat text)
+	[ "$status" -eq 0 ]
+}
+
 @test "what does not fit is refused" {
 	run dl-train init -q -H 3 x
 	[ "$status" -eq 65 ]
