@@ -94,7 +94,10 @@ static void resend(struct learner *l, const struct dl_learn_action *a)
 {
 	struct push *push = weights_find(&l->weights, a->fragment, a->seq);
 
-	if (push && push->delta)
+	if (!push)
+		return;
+	push->what.step = a->step; /* the clock may have been set back */
+	if (push->delta)
 		uplink_push(l, push);
 }
 

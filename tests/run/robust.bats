@@ -88,6 +88,34 @@ starts() {
 	is_better
 }
 
+@test "a syncer whose store is set back takes its learners along" {
+	syncer
+	learner ann
+	learner ben
+	wait_for pushed ann 3
+	kill "${pid[syncer]}"
+	ends syncer
+	cp -r store old
+	before=$(grep -c '"push".*"ann"' tape)
+	syncer
+	wait_for pushed ann $((before + 12))
+	kill_hard syncer
+	rm -r store
+	mv old store
+	mv tape tape.before
+	syncer
+	wait_for pushed ann 12
+	wait_for pushed ben 12
+	dl-sync end "$link"
+	ends syncer
+	ends ann
+	ends ben
+	is_better
+	dl-stat -t tape >stat
+	cat stat
+	! cut -f 13 stat | grep -q clock
+}
+
 @test "a name belongs to one learner" {
 	syncer
 	learner ann
