@@ -219,6 +219,9 @@ static void lost(struct learner *l, const struct dl_err *why, int64_t now)
 	struct dl_err e = *why;
 	int welcomed = up->welcomed;
 
+	/* Who was never a syncer will not become one. */
+	if (up->open && !l->core && e.code == DL_PROTOCOL)
+		up->fatal = DL_PROTOCOL;
 	if (up->open) {
 		dl_address_print(address, &l->options->address);
 		dl_at(&e, "%s", address);
@@ -266,8 +269,8 @@ static void dial(struct learner *l, int64_t now)
 		.queue = DL_CONN_QUEUE,
 		.beat_ns = o->heartbeat_ns,
 		.silence_ns = BEATS_MISSED * (o->heartbeat_ns > syncer_beat
-						      ? o->heartbeat_ns
-						      : syncer_beat)};
+							     ? o->heartbeat_ns
+							     : syncer_beat)};
 	struct dl_err e;
 	int fd, code = dl_address_connect(&o->address, o->insecure, &fd, &e);
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # Strangers at the syncer's door: they cost a line in its log at most, and the
-# run goes on.
+# run goes on. And strangers in the syncer's place.
 
 load run.bash
 
@@ -56,4 +56,35 @@ goes_on() {
 	goes_on
 	dl-join -o live.safetensors "$link"
 	! grep "Too many open files" syncer.log
+}
+
+# in_place TEXT: one that is no syncer listens at the link.
+in_place() {
+	background babble "$abs_top_builddir/tests/run/babble" s "$@"
+	wait_for [ -S s ]
+}
+
+# breaks COMMAND...: it says that the peer breaks the protocol.
+breaks() {
+	run timeout 20 "$@"
+	[ "$status" -eq 76 ]
+	[[ "$output" == *"$link: frame"* ]]
+}
+
+@test "a peer that speaks another protocol is no syncer" {
+	in_place 'HTTP/1.1 400 Bad Request'
+	breaks dl-learn --scratch "$scratch" "$link" -- true
+	breaks dl-join -o live.safetensors "$link"
+	breaks dl-sync end "$link"
+}
+
+@test "a peer that hangs up may be a syncer later" {
+	in_place
+	background ann dl-learn --scratch "$scratch" "$link" -- \
+		dl-train run -q m text
+	wait_for has 1 ": trying again" ann.log
+	kill_hard babble
+	rm s
+	syncer --steps 6
+	ends ann
 }
