@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/err.h"
 
@@ -14,12 +15,29 @@ static void out_of_memory(size_t n)
 	exit(DL_OSERR);
 }
 
+/* Page faults cost more than the work on a page, so large memory asks for huge
+ * pages. Below a few of them the rounding would cost more memory. */
+static void advise(void *p, size_t n)
+{
+#ifdef MADV_HUGEPAGE
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	uintptr_t from = ((uintptr_t)p + page - 1) / page * page;
+
+	if (n >= (size_t)8 << 20)
+		madvise((void *)from, (uintptr_t)p + n - from, MADV_HUGEPAGE);
+#else
+	(void)p;
+	(void)n;
+#endif
+}
+
 void *dl_alloc_array(size_t n, size_t size)
 {
 	void *p = calloc(n ? n : 1, size ? size : 1);
 
 	if (!p)
 		out_of_memory(n);
+	advise(p, n * size);
 	return p;
 }
 
@@ -36,6 +54,7 @@ void *dl_resize(void *p, size_t n, size_t size)
 	p = realloc(p, n ? n : 1);
 	if (!p)
 		out_of_memory(n);
+	advise(p, n);
 	return p;
 }
 
@@ -75,11 +94,7 @@ void *dl_big_alloc(size_t n)
 
 	if (p == MAP_FAILED)
 		out_of_memory(n);
-#ifdef MADV_HUGEPAGE
-	/* Below a few huge pages the rounding would cost more memory. */
-	if (n >= (size_t)8 << 20)
-		madvise(p, n, MADV_HUGEPAGE);
-#endif
+	advise(p, n);
 	return p;
 }
 
