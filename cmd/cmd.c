@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <sodium.h>
@@ -130,6 +131,28 @@ void cmd_common_option(int opt)
 		fputs(usage_text, stderr);
 		exit(DL_USAGE);
 	}
+}
+
+int cmd_dispatch(
+	int argc, char **argv, const struct cmd_command *commands, size_t n)
+{
+	static const struct option options[] = {CMD_LONG, {NULL, 0, NULL, 0}};
+	int opt, at;
+
+	while ((opt = getopt_long(argc, argv, "+" CMD_SHORT, options, NULL)) !=
+		-1)
+		cmd_common_option(opt);
+	if (optind == argc)
+		cmd_usage("no command");
+	at = optind;
+	for (size_t i = 0; i < n; i++) {
+		if (strcmp(argv[at], commands[i].name))
+			continue;
+		argv[at] = argv[0]; /* getopt's messages begin with it */
+		optind = 0;	    /* begin anew, options anywhere */
+		return commands[i].run(argc - at, argv + at);
+	}
+	cmd_usage("%s: no such command", argv[at]);
 }
 
 uint64_t cmd_u64(

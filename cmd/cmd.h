@@ -6,6 +6,7 @@
 #define CMD_CMD_H
 
 #include <getopt.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -51,6 +52,16 @@ void cmd_usage(const char *fmt, ...)
 	{"quiet", no_argument, NULL, 'q'}, \
 	{"verbose", no_argument, NULL, 'v'}
 void cmd_common_option(int opt);
+
+/* One of a program's commands; argv[0] is the program's name. */
+struct cmd_command {
+	const char *name;
+	int (*run)(int argc, char **argv);
+};
+/* main of a program with commands: options that all have in common, then the
+ * command, which reads what follows with getopt from the start. */
+int cmd_dispatch(
+	int argc, char **argv, const struct cmd_command *commands, size_t n);
 
 /* Option arguments; exit 64 naming the option when bad. */
 uint64_t cmd_u64(const char *option, const char *arg, uint64_t min,

@@ -2,8 +2,6 @@
  * dl-frag: plan fragments, cut models into fragments, show, check and subtract
  * them.
  */
-#include <string.h>
-
 #include "base/file.h"
 #include "cmd/cmd.h"
 #include "cmd/frag.h"
@@ -28,10 +26,7 @@ static const char usage[] =
 	"  -t, --tolerance T        values may differ by T\n"
 	"  -h, --help  -V, --version  -q, --quiet  -v, --verbose\n";
 
-static const struct {
-	const char *name;
-	int (*run)(int argc, char **argv);
-} jobs[] = {
+static const struct cmd_command commands[] = {
 	{"plan", frag_plan},
 	{"split", frag_split},
 	{"show", frag_show},
@@ -52,24 +47,8 @@ int frag_open(struct dl_model *m, const char *path, struct dl_err *e)
 
 int main(int argc, char **argv)
 {
-	static const struct option options[] = {CMD_LONG, {0}};
-	int opt;
-
 	cmd_init("dl-frag", usage);
 	dl_output_on_signal();
-	while ((opt = getopt_long(argc, argv, "+" CMD_SHORT, options, NULL))
-		!= -1)
-		cmd_common_option(opt);
-	if (optind == argc)
-		cmd_usage("say what to do");
-	for (size_t i = 0; i < sizeof jobs / sizeof *jobs; i++) {
-		if (strcmp(argv[optind], jobs[i].name))
-			continue;
-		argc -= optind;
-		argv[optind] = argv[0];
-		argv += optind;
-		optind = 0; /* begin anew, options anywhere */
-		return jobs[i].run(argc, argv);
-	}
-	cmd_usage("%s: no such job", argv[optind]);
+	return cmd_dispatch(
+		argc, argv, commands, sizeof commands / sizeof *commands);
 }

@@ -149,7 +149,7 @@ int main(int argc, char **argv)
 	cmd_init("dl-learn", usage);
 	default_name(&o);
 	while ((opt = getopt_long(
-			argc, argv, "+:n:s:" CMD_SHORT, options, NULL)) != -1)
+			argc, argv, "+n:s:" CMD_SHORT, options, NULL)) != -1)
 		read_option(&o, opt, &slot);
 	if (argc - optind < 1)
 		cmd_usage("no link to a syncer");

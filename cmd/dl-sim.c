@@ -1,5 +1,4 @@
 /* dl-sim: what a run would do, in virtual time. */
-#include <string.h>
 
 #include "cmd/cmd.h"
 #include "cmd/sim.h"
@@ -42,32 +41,13 @@ static const char usage[] =
 	"      --seed N            other numbers, other accidents (1)\n"
 	"  -h, --help  -V, --version  -q, --quiet  -v, --verbose\n";
 
-static const struct {
-	const char *name;
-	int (*run)(int argc, char **argv);
-} jobs[] = {
+static const struct cmd_command commands[] = {
 	{"fleet", sim_fleet},
 };
 
 int main(int argc, char **argv)
 {
-	static const struct option options[] = {CMD_LONG, {0}};
-	int opt;
-
 	cmd_init("dl-sim", usage);
-	while ((opt = getopt_long(argc, argv, "+" CMD_SHORT, options, NULL)) !=
-		-1)
-		cmd_common_option(opt);
-	if (optind == argc)
-		cmd_usage("say what to do");
-	for (size_t i = 0; i < sizeof jobs / sizeof *jobs; i++) {
-		if (strcmp(argv[optind], jobs[i].name))
-			continue;
-		argc -= optind;
-		argv[optind] = argv[0];
-		argv += optind;
-		optind = 0; /* begin anew, options anywhere */
-		return jobs[i].run(argc, argv);
-	}
-	cmd_usage("%s: no such job", argv[optind]);
+	return cmd_dispatch(
+		argc, argv, commands, sizeof commands / sizeof *commands);
 }

@@ -1,7 +1,5 @@
 #include "cmd/dl-sync.h"
 
-#include <string.h>
-
 #include "cmd/cmd.h"
 
 static const char usage[] =
@@ -22,23 +20,10 @@ static const char usage[] =
 
 int main(int argc, char **argv)
 {
-	static const struct {
-		const char *name;
-		int (*run)(int argc, char **argv);
-	} commands[] = {{"serve", sync_serve}, {"end", sync_end}};
-	static const struct option common[] = {CMD_LONG, {NULL, 0, NULL, 0}};
-	int opt, at;
+	static const struct cmd_command commands[] = {
+		{"serve", sync_serve}, {"end", sync_end}};
 
 	cmd_init("dl-sync", usage);
-	while ((opt = getopt_long(argc, argv, "+" CMD_SHORT, common, NULL)) !=
-		-1)
-		cmd_common_option(opt);
-	if (optind == argc)
-		cmd_usage("no command");
-	at = optind;
-	optind = 0; /* getopt starts afresh, past the command */
-	for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
-		if (!strcmp(argv[at], commands[i].name))
-			return commands[i].run(argc - at, argv + at);
-	cmd_usage("%s: no such command", argv[at]);
+	return cmd_dispatch(
+		argc, argv, commands, sizeof commands / sizeof *commands);
 }

@@ -41,7 +41,7 @@ int train_eval(int argc, char **argv)
 	int opt, rc;
 
 	while ((opt = getopt_long(
-			argc, argv, ":b:t:" CMD_SHORT, options, NULL)) != -1)
+			argc, argv, "b:t:" CMD_SHORT, options, NULL)) != -1)
 		switch (opt) {
 		case 'b':
 			o.batch = cmd_u64("--batch", optarg, 1, 1 << 20);

@@ -31,7 +31,7 @@ static void read_options(
 {
 	int opt;
 
-	while ((opt = getopt_long(argc, argv, ":L:H:K:d:F:c:s:" CMD_SHORT,
+	while ((opt = getopt_long(argc, argv, "L:H:K:d:F:c:s:" CMD_SHORT,
 			options, NULL)) != -1)
 		switch (opt) {
 		case 'L':

@@ -289,7 +289,7 @@ int train_run(int argc, char **argv)
 	int opt, rc;
 
 	read_environment(&r.training);
-	while ((opt = getopt_long(argc, argv, ":o:b:t:s:" CMD_SHORT, options,
+	while ((opt = getopt_long(argc, argv, "o:b:t:s:" CMD_SHORT, options,
 			NULL)) != -1)
 		read_option(&r, opt);
 	if (argc - optind < 2)

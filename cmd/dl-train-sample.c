@@ -103,7 +103,7 @@ int train_sample(int argc, char **argv)
 	int opt;
 
 	while ((opt = getopt_long(
-			argc, argv, ":n:p:s:" CMD_SHORT, options, NULL)) != -1)
+			argc, argv, "n:p:s:" CMD_SHORT, options, NULL)) != -1)
 		switch (opt) {
 		case 'n':
 			o.tokens = cmd_u64("--tokens", optarg, 0, 1 << 30);

@@ -88,26 +88,11 @@ void train_job_close(struct train_job *j)
 
 int main(int argc, char **argv)
 {
-	static const struct {
-		const char *name;
-		int (*run)(int argc, char **argv);
-	} commands[] = {{"init", train_init}, {"run", train_run},
-		{"eval", train_eval}, {"sample", train_sample}};
-	static const struct option common[] = {CMD_LONG, {NULL, 0, NULL, 0}};
-	int opt;
+	static const struct cmd_command commands[] = {{"init", train_init},
+		{"run", train_run}, {"eval", train_eval},
+		{"sample", train_sample}};
 
 	cmd_init("dl-train", usage);
-	while ((opt = getopt_long(argc, argv, "+:" CMD_SHORT, common, NULL)) !=
-		-1)
-		cmd_common_option(opt);
-	if (optind == argc)
-		cmd_usage("no command");
-	for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++)
-		if (!strcmp(argv[optind], commands[i].name)) {
-			int at = optind;
-
-			optind = 0; /* getopt starts afresh, past the command */
-			return commands[i].run(argc - at, argv + at);
-		}
-	cmd_usage("%s: no such command", argv[optind]);
+	return cmd_dispatch(
+		argc, argv, commands, sizeof commands / sizeof *commands);
 }

@@ -46,6 +46,11 @@ usage() {
 		/^       / { print; next } { exit }' | squeeze
 }
 
+# The commands that a program has, from its usage lines.
+commands() {
+	"$1" -h | sed -n "s/^.* *$1 \\([a-z]\\{1,\\}\\) .*/\\1/p" | sort -u
+}
+
 # The commands of a page's examples, as a script.
 examples() {
 	awk '
@@ -112,9 +117,13 @@ make_model() {
 		echo "$output"
 		[ "$status" -eq 0 ]
 		[ "${output#"$program (dl-tools) "}" != "$output" ]
-		run "$program" --no-such-option
-		echo "$program: $status"
-		[ "$status" -eq 64 ]
+		for command in '' $(commands "$program"); do
+			# shellcheck disable=SC2086 # none or one
+			run "$program" $command --no-such-option
+			echo "$program $command: $status, ${lines[0]}"
+			[ "$status" -eq 64 ]
+			[[ ${lines[0]} == *"$program: "*no-such-option* ]]
+		done
 	done
 }
 

@@ -334,7 +334,7 @@ static void read_round(struct serve_options *o, int opt)
 	}
 }
 
-static const char short_options[] = "+:H:o:" CMD_SHORT;
+static const char short_options[] = "+H:o:" CMD_SHORT;
 
 /* A preset is where the others start from, wherever it stands. */
 static void find_preset(struct serve_options *o, int argc, char **argv)

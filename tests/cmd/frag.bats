@@ -233,8 +233,8 @@ refused() {
 
 @test "what is no model is refused" {
 	refused 66 "none: No such file" dl-frag plan none
-	refused 64 "say what to do" dl-frag
-	refused 64 "cut: no such job" dl-frag cut
+	refused 64 "no command" dl-frag
+	refused 64 "cut: no such command" dl-frag cut
 	refused 64 "needs a layout" dl-frag split m
 	mkdir empty
 	refused 66 "empty: holds neither" dl-frag plan empty
