@@ -56,6 +56,7 @@ static int on_message(void *ctx, struct dl_conn *c, const struct dl_message *m,
 		return on_learner(peer, m, e);
 	if (peer->state == PEER_ENDER && m->kind == DL_MSG_END) {
 		cmd_note("%s asks for the end of the run", peer->address);
+		peer->deadline = INT64_MAX;
 		peer_event(peer, DL_EV_END, &ev);
 		server_event(peer->server, &ev);
 		return 0;

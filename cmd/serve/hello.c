@@ -130,11 +130,10 @@ int peer_hello(struct peer *peer, const struct dl_message *m, struct dl_err *e)
 		refuse(peer, e->code, e->text, now);
 		return 0;
 	}
-	peer->deadline = INT64_MAX;
 	if (m->role == DL_ROLE_OBSERVER) {
 		begin_observer(peer, now);
 	} else if (m->role == DL_ROLE_ENDER) {
-		peer->state = PEER_ENDER;
+		peer->state = PEER_ENDER; /* end is due when hello was */
 	} else {
 		strcpy(peer->name, m->name);
 		peer->instance = m->instance;

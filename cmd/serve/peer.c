@@ -233,6 +233,12 @@ static void free_over(struct server *s)
 	}
 }
 
+/* Has not said yet what it comes for, or came to say end. */
+static int owes_word(const struct peer *peer)
+{
+	return peer->state == PEER_STRANGER || peer->state == PEER_ENDER;
+}
+
 void peers_work(struct server *s, int64_t now)
 {
 	struct dl_err why;
@@ -240,7 +246,7 @@ void peers_work(struct server *s, int64_t now)
 	for (struct peer *peer = s->peer; peer; peer = peer->next) {
 		if (peer->state == PEER_WAITING && !peer->over)
 			peer_judge(peer, now);
-		if (peer->state == PEER_STRANGER && now >= peer->deadline) {
+		if (owes_word(peer) && now >= peer->deadline) {
 			dl_fail(&why, DL_UNAVAILABLE, "said nothing");
 			peer_drop(peer, &why);
 		}
@@ -264,8 +270,7 @@ int64_t peers_wake(const struct server *s)
 
 		if (at < wake)
 			wake = at;
-		if ((peer->state == PEER_STRANGER ||
-			    peer->state == PEER_WAITING) &&
+		if ((owes_word(peer) || peer->state == PEER_WAITING) &&
 			peer->deadline < wake)
 			wake = peer->deadline;
 	}

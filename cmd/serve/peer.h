@@ -32,7 +32,7 @@ struct peer {
 	/* its hello, for the core */
 	uint64_t clock, steps, tokens;
 	struct dl_version *versions; /* P */
-	int64_t deadline; /* of a stranger; of the probe while it waits */
+	int64_t deadline; /* of its hello or end; of the probe while it waits */
 	int64_t heard;	  /* when the one probed was last heard before */
 	struct push *coming;
 	int over; /* to be freed after this turn */

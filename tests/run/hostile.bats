@@ -46,6 +46,17 @@ goes_on() {
 	goes_on
 }
 
+@test "one who comes to end the run and does not say so is sent away" {
+	at_door
+	hello='{"__metadata__":{"dl.clock":"0","dl.codecs":"","dl.format":"1",'
+	hello+='"dl.instance":"0","dl.kind":"hello","dl.layout":"",'
+	hello+='"dl.learner":"","dl.role":"ender","dl.run":"",'
+	hello+='"dl.steps":"0","dl.tokens":"0"}}'
+	says "\xc9\x00\x00\xc0\x00\x00\x00\x00\x00\x00\x00$hello"
+	! grep "sent away" syncer.log
+	goes_on
+}
+
 @test "a crowd that says nothing stops nobody" {
 	ulimit -S -n 64
 	at_door
