@@ -239,12 +239,13 @@ static int choose(struct deltas *d, struct dl_writer *w,
 	}
 	for (size_t i = 0; !l && found < base->tensors && i < base->tensors;
 		i++) {
-		const struct dl_tensor *t = &base->tensor[i].info;
+		const struct dl_model_tensor *t = &base->tensor[i];
 
-		if (!dl_model_find(theta, t->name.s, t->name.n))
+		if (!dl_model_find(theta, t->info.name.s, t->info.name.n))
 			return dl_fail(e, DL_DATA,
-				"tensor \"%s\" is in the base only",
-				print(&name, t));
+				"%s: tensor \"%s\": in the base only",
+				base->file[t->file].path,
+				print(&name, &t->info));
 	}
 	return 0;
 }

@@ -258,5 +258,9 @@ int dl_store_read_config(struct dl_config *c, const char *config,
 			slash ? (int)(slash - model) + 1 : 0, model);
 	rc = dl_config_read(c, path, e);
 	free(path);
-	return rc;
+	return rc == DL_NOINPUT ? dl_fail(e, rc,
+					  "%s: no config.json with it; "
+					  "--config names another",
+					  model)
+				: rc;
 }

@@ -103,6 +103,8 @@ refused() {
 	dl-frag diff -l layout.tsv m new | dl-join -b m | cmp - joined
 	dl-frag diff m m | dl-join -b m | cmp - m
 	refused 65 "a delta needs a base" dl-join delta
+	refused 65 'm: tensor "lm_head.weight": in the base only' \
+		dl-frag diff m frags/001.frag
 	[ "$(dl-frag show delta | grep -c dl.kind=delta)" -eq 1 ]
 }
 

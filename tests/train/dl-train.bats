@@ -95,6 +95,10 @@ held_out() {
 	cmp a c
 	run dl-train eval - text <m/model.safetensors
 	[ "$status" -eq 64 ]
+	cp m/model.safetensors alone
+	run dl-train eval alone text
+	[ "$status" -eq 66 ]
+	[[ "$output" == *"alone: no config.json"*"--config"* ]]
 }
 
 @test "eval predicts each held-out token but the first once" {
