@@ -17,6 +17,7 @@ static const struct option options[] = {
 	{"seed", required_argument, NULL, 's'},
 	{"vocab", required_argument, NULL, VOCAB},
 	{"tied", no_argument, NULL, TIED},
+	{"force", no_argument, NULL, 'f'},
 	CMD_LONG,
 	{NULL, 0, NULL, 0},
 };
@@ -27,11 +28,11 @@ static size_t number(const char *option)
 }
 
 static void read_options(
-	int argc, char **argv, struct dl_config *c, uint64_t *seed)
+	int argc, char **argv, struct dl_config *c, uint64_t *seed, int *force)
 {
 	int opt;
 
-	while ((opt = getopt_long(argc, argv, "L:H:K:d:F:c:s:" CMD_SHORT,
+	while ((opt = getopt_long(argc, argv, "L:H:K:d:F:c:s:f" CMD_SHORT,
 			options, NULL)) != -1)
 		switch (opt) {
 		case 'L':
@@ -61,6 +62,9 @@ static void read_options(
 		case TIED:
 			c->tied = 1;
 			break;
+		case 'f':
+			*force = 1;
+			break;
 		default:
 			cmd_common_option(opt);
 		}
@@ -79,16 +83,17 @@ int train_init(int argc, char **argv)
 	struct dl_llama m;
 	struct dl_err e;
 	float *values;
-	int rc;
+	int rc, force = 0;
 
-	read_options(argc, argv, &c, &seed);
+	read_options(argc, argv, &c, &seed, &force);
 	if (argc - optind != 1)
 		cmd_usage("init: one folder");
 	if (!c.kv_heads)
 		c.kv_heads = c.heads;
 	if (!c.inner) /* as many weights as four widths and no gate have */
 		c.inner = (c.width * 8 / 3 + 7) / 8 * 8;
-	if (dl_config_check(&c, &e))
+	if (dl_config_check(&c, &e) ||
+		(!force && dl_store_refuse_model(argv[optind], &e)))
 		return cmd_fail(&e);
 	dl_llama_init(&m, &c);
 	values = dl_big_alloc(m.size * sizeof(float));

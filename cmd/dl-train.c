@@ -6,7 +6,7 @@
 #include "train/store.h"
 
 static const char usage[] =
-	"usage: dl-train init [-q] [-L LAYERS] [-H HEADS] [-K "
+	"usage: dl-train init [-fq] [-L LAYERS] [-H HEADS] [-K "
 	"KV-HEADS] [-d WIDTH]\n"
 	"                     [-F INNER] [-c CONTEXT] [-s SEED] "
 	"[--vocab N] [--tied]\n"
@@ -34,6 +34,7 @@ static const char usage[] =
 	"      --vocab N             vocabulary (256: bytes; above: "
 	"16-bit ids)\n"
 	"      --tied                the output head is the embedding\n"
+	"  -f, --force               replace a model that is there\n"
 	"  -s, --seed SEED           of weights, samples or text (0)\n"
 	"  -o, --output MODEL        folder or file for the trained model\n"
 	"      --steps N             train up to this step\n"

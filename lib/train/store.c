@@ -95,6 +95,20 @@ static char *model_file(const char *path, int *folder)
 		       : dl_strdup(path);
 }
 
+int dl_store_refuse_model(const char *path, struct dl_err *e)
+{
+	int folder;
+	char *file = model_file(path, &folder);
+	struct stat st;
+	int rc = 0;
+
+	if (!lstat(file, &st))
+		rc = dl_fail(e, DL_CANTCREAT,
+			"%s: is there already; -f replaces it", file);
+	free(file);
+	return rc;
+}
+
 int dl_store_check_model(const char *path, struct dl_err *e)
 {
 	int folder;

@@ -25,6 +25,8 @@ int dl_store_read_model(const struct dl_llama *m, const char *path,
  */
 int dl_store_write_model(const struct dl_llama *m, const char *path,
 	const float *values, struct dl_err *e);
+/* 73 when there is a model at path already. */
+int dl_store_refuse_model(const char *path, struct dl_err *e);
 /* Could it be written there? Before long work; makes the folder. */
 int dl_store_check_model(const char *path, struct dl_err *e);
 

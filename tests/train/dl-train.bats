@@ -37,6 +37,16 @@ held_out() {
 	differ m/model.safetensors other/model.safetensors
 }
 
+@test "init replaces a model only when told to" {
+	cp m/model.safetensors before
+	run dl-train init -q -L 1 -H 2 -d 16 -c 16 m
+	[ "$status" -eq 73 ]
+	[[ "$output" == *"m/model.safetensors: is there already"* ]]
+	cmp before m/model.safetensors
+	dl-train init -qf -L 1 -H 2 -d 16 -c 16 m
+	differ before m/model.safetensors
+}
+
 @test "a new model knows nothing, a trained one something" {
 	train --steps 200 -o trained m text
 	run held_out m
