@@ -8,7 +8,24 @@
 #include "cmd/cmd.h"
 #include "cmd/serve/create.h"
 
-/* Opens the store, and makes it first when there is none. */
+static int begin_listening(struct server *s, struct dl_err *e)
+{
+	const struct serve_options *o = s->options;
+	char address[DL_ADDRESS_MAX];
+
+	for (size_t i = 0; i < o->listens; i++) {
+		s->address[i] = o->listen[i];
+		if (dl_address_listen(
+			    &s->address[i], o->insecure, &s->listener[i], e))
+			return e->code;
+		cmd_note("listens at %s",
+			dl_address_print(address, &s->address[i]));
+	}
+	return 0;
+}
+
+/* Opens the store, and makes it first when there is none: one that nobody could
+ * reach is not left behind. */
 static int open_store(struct server *s, int *fresh, struct dl_err *e)
 {
 	const struct serve_options *o = s->options;
@@ -17,7 +34,9 @@ static int open_store(struct server *s, int *fresh, struct dl_err *e)
 	*fresh = code == DL_NOINPUT;
 	if (!*fresh)
 		return code;
-	code = serve_create(o, e);
+	code = begin_listening(s, e);
+	if (!code)
+		code = serve_create(o, e);
 	return code ? code : globals_open(&s->globals, o, e);
 }
 
@@ -78,22 +97,6 @@ static int begin_core(struct server *s, int fresh, struct dl_err *e)
 	return code ? code : make_core(s, &start, e);
 }
 
-static int begin_listening(struct server *s, struct dl_err *e)
-{
-	const struct serve_options *o = s->options;
-	char address[DL_ADDRESS_MAX];
-
-	for (size_t i = 0; i < o->listens; i++) {
-		s->address[i] = o->listen[i];
-		if (dl_address_listen(
-			    &s->address[i], o->insecure, &s->listener[i], e))
-			return e->code;
-		cmd_note("listens at %s",
-			dl_address_print(address, &s->address[i]));
-	}
-	return 0;
-}
-
 int server_begin(struct server *s, struct dl_err *e)
 {
 	const char *output = s->options->output;
@@ -110,7 +113,7 @@ int server_begin(struct server *s, struct dl_err *e)
 	code = check_run(s, e);
 	if (!code)
 		code = begin_core(s, fresh, e);
-	if (!code)
+	if (!code && !fresh)
 		code = begin_listening(s, e);
 	return code;
 }

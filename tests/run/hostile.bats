@@ -99,3 +99,10 @@ breaks() {
 	syncer --steps 6
 	ends ann
 }
+
+@test "a run that nobody can reach leaves no store" {
+	touch s
+	run dl-sync serve --store store --listen "$link" m/model.safetensors
+	[ "$status" -eq 73 ]
+	[ ! -e store ]
+}
