@@ -114,6 +114,8 @@ struct dl_sync_action *act(struct dl_sync *s, enum dl_sync_action_kind kind);
 struct dl_sync_action *act_to(struct dl_sync *s, enum dl_sync_action_kind kind,
 	const struct learner *l);
 void pushes_add(struct pushes *list, const struct push *p);
+/* The pace of the run: the fastest live learner's time a step; 0 unknown. */
+double pace(const struct dl_sync *s);
 void pushes_move(struct pushes *to, struct pushes *from);
 
 /* member.c */

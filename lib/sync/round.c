@@ -115,7 +115,6 @@ static struct tally count(const struct dl_sync *s, uint32_t p)
  * all smoothed (PAPER "Adaptive grace window"). */
 static int64_t grace(struct dl_sync *s)
 {
-	struct dl_sync_info info;
 	double slack;
 
 	switch (s->config.grace) {
@@ -126,9 +125,7 @@ static int64_t grace(struct dl_sync *s)
 	case DL_GRACE_ADAPTIVE:
 		break;
 	}
-	dl_sync_info(s, &info);
-	slack = (double)s->config.tau * info.step_ns
-		- (s->quorum_ns + s->sync_ns);
+	slack = (double)s->config.tau * pace(s) - (s->quorum_ns + s->sync_ns);
 	return slack > 0 ? (int64_t)(s->config.gamma * slack) : 0;
 }
 

@@ -217,8 +217,7 @@ uint64_t dl_sync_taken(const struct dl_sync *s, const char *learner,
 	return in ? in->taken[p] : 0;
 }
 
-/* The pace of the run: the fastest live learner's time a step. */
-static double pace(const struct dl_sync *s)
+double pace(const struct dl_sync *s)
 {
 	double best = 0;
 
