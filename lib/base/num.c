@@ -93,7 +93,8 @@ int dl_parse_duration(const char *s, int64_t *out)
 	for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
 		if (strcmp(rest, units[i].name))
 			continue;
-		if (v * units[i].ns >= 0x1p63)
+		/* Half of what fits, so that now and a duration can be added. */
+		if (v * units[i].ns >= 0x1p62)
 			return -1;
 		*out = (int64_t)(v * units[i].ns);
 		return 0;

@@ -54,6 +54,7 @@ static void test_num(void)
 		"bad sizes refused");
 	ok(!dl_parse_duration("250ms", &t) && t == 250000000, "250ms");
 	ok(!dl_parse_duration("1.5m", &t) && t == 90 * DL_SECOND, "1.5m");
+	ok(dl_parse_duration("100000d", &t), "no duration overflows a clock");
 	ok(dl_parse_duration("2 s", &t) && dl_parse_duration("nan", &t),
 		"bad durations refused");
 	ok(!dl_parse_double("1e-3", 0, 1, &d) && d == 1e-3, "1e-3");
