@@ -6,7 +6,7 @@
 #include "base/file.h"
 #include "base/num.h"
 #include "cmd/cmd.h"
-#include "cmd/serve/create.h"
+#include "cmd/sync/create.h"
 
 static int begin_listening(struct server *s, struct dl_err *e)
 {
@@ -29,21 +29,21 @@ static int begin_listening(struct server *s, struct dl_err *e)
 static int open_store(struct server *s, int *fresh, struct dl_err *e)
 {
 	const struct serve_options *o = s->options;
-	int code = globals_open(&s->globals, o, e);
+	int code = globals_open(&s->globals, &o->sync, e);
 
 	*fresh = code == DL_NOINPUT;
 	if (!*fresh)
 		return code;
 	code = begin_listening(s, e);
 	if (!code)
-		code = serve_create(o, e);
-	return code ? code : globals_open(&s->globals, o, e);
+		code = sync_create(&o->sync, e);
+	return code ? code : globals_open(&s->globals, &o->sync, e);
 }
 
 /* A store keeps the run's name and H; options may only agree with them. */
 static int check_run(const struct server *s, struct dl_err *e)
 {
-	const struct serve_options *o = s->options;
+	const struct sync_options *o = &s->options->sync;
 
 	if (o->h && o->h != s->run->h)
 		return dl_fail(e, DL_USAGE, "%s: H is %llu in this run",
@@ -79,14 +79,15 @@ static int make_core(
 static int begin_core(struct server *s, int fresh, struct dl_err *e)
 {
 	const struct serve_options *o = s->options;
-	struct dl_tape_start start = {.config = o->config, .restored = !fresh};
+	struct dl_tape_start start = {
+		.config = o->sync.config, .restored = !fresh};
 	int code;
 
 	strcpy(start.run, s->run->name);
 	strcpy(start.layout, s->layout->hash);
 	start.config.schedule.fragments = s->layout->fragments;
 	start.config.schedule.h = s->run->h;
-	if (!o->min_h_given)
+	if (!o->sync.min_h_given)
 		start.config.min_h = s->run->h / 2;
 	if (!fresh)
 		start.saved = *dl_store_saved(s->globals.store);
@@ -99,7 +100,7 @@ static int begin_core(struct server *s, int fresh, struct dl_err *e)
 
 int server_begin(struct server *s, struct dl_err *e)
 {
-	const char *output = s->options->output;
+	const char *output = s->options->sync.output;
 	int fresh, code = output ? dl_output_check(output, e) : 0;
 
 	if (!code)

@@ -42,7 +42,7 @@ static void free_values(struct values *v)
 	free(v);
 }
 
-static void allocate(struct globals *g, const struct serve_options *o)
+static void allocate(struct globals *g, const struct sync_options *o)
 {
 	const struct dl_layout *layout = dl_store_layout(g->store);
 	uint32_t n = layout->fragments;
@@ -69,7 +69,7 @@ static void allocate(struct globals *g, const struct serve_options *o)
 }
 
 int globals_open(
-	struct globals *g, const struct serve_options *o, struct dl_err *e)
+	struct globals *g, const struct sync_options *o, struct dl_err *e)
 {
 	int code = dl_store_open(&g->store, o->store, DL_STORE_OWN, e);
 

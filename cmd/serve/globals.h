@@ -9,8 +9,8 @@
 #define CMD_SERVE_GLOBALS_H
 
 #include "base/pool.h"
-#include "cmd/serve/options.h"
 #include "cmd/shelf.h"
+#include "cmd/sync/options.h"
 #include "merge/merge.h"
 #include "state/store.h"
 
@@ -49,7 +49,7 @@ struct globals {
 
 /* Opens the store of the options and loads what it holds. */
 int globals_open(
-	struct globals *g, const struct serve_options *o, struct dl_err *e);
+	struct globals *g, const struct sync_options *o, struct dl_err *e);
 void globals_close(struct globals *g);
 
 /* A buffer for a push that begins to come; it is dropped or becomes a push. */

@@ -31,7 +31,7 @@ static void admit(struct peer *peer)
 
 	peer->state = PEER_LEARNER;
 	peer->deadline = INT64_MAX;
-	peer->conn.config.silence_ns = s->options->dead_ns;
+	peer->conn.config.silence_ns = s->options->sync.dead_ns;
 	peer->conn.config.data = push_limits;
 	cmd_note("%s is here (%s)", peer->name, peer->address);
 	peer_event(peer, DL_EV_JOIN, &ev);

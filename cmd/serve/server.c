@@ -86,11 +86,11 @@ static void merge(struct server *s, const struct dl_sync_action *a)
 /* The run is over: its model, and a last word to those who wait for it. */
 static void finish_run(struct server *s)
 {
-	const struct serve_options *o = s->options;
+	const char *output = s->options->sync.output;
 	int64_t now = dl_now();
 	struct dl_err e;
 
-	if (o->output && globals_write_model(&s->globals, o->output, &e))
+	if (output && globals_write_model(&s->globals, output, &e))
 		s->code = cmd_fail(&e);
 	peers_bye(s, PEER_ENDER, DL_BYE_DONE, now);
 	s->ending = 1;

@@ -47,7 +47,7 @@ static struct sums add_up(const struct server *s)
 static char *left(char out[48], const struct server *s,
 	const struct dl_sync_info *info, double rate)
 {
-	const struct dl_sync_config *c = &s->options->config;
+	const struct dl_sync_config *c = &s->options->sync.config;
 	char time[DL_HUMAN];
 	double ns = 0;
 

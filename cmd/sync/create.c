@@ -1,4 +1,4 @@
-#include "cmd/serve/create.h"
+#include "cmd/sync/create.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "tensor/layout.h"
 
 static int get_layout(struct dl_layout *l, const struct dl_model *m,
-	const struct serve_options *o, struct dl_err *e)
+	const struct sync_options *o, struct dl_err *e)
 {
 	struct dl_plan_options plan = {
 		.strategy = DL_BALANCED, .fragments = o->fragments};
@@ -56,7 +56,7 @@ static int read_values(const struct dl_layout *l, const struct dl_model *m,
 	return code;
 }
 
-static void name_run(struct dl_store_run *run, const struct serve_options *o)
+static void name_run(struct dl_store_run *run, const struct sync_options *o)
 {
 	run->h = o->h ? o->h : o->config.schedule.h;
 	if (o->run)
@@ -66,7 +66,7 @@ static void name_run(struct dl_store_run *run, const struct serve_options *o)
 			randombytes_random());
 }
 
-static int write_store(const struct serve_options *o, const struct dl_layout *l,
+static int write_store(const struct sync_options *o, const struct dl_layout *l,
 	const struct dl_model *m, struct dl_err *e)
 {
 	struct dl_sync_config c = o->config;
@@ -93,7 +93,7 @@ static int write_store(const struct serve_options *o, const struct dl_layout *l,
 	return code;
 }
 
-int serve_create(const struct serve_options *o, struct dl_err *e)
+int sync_create(const struct sync_options *o, struct dl_err *e)
 {
 	struct dl_layout l;
 	struct dl_model m;

@@ -1,0 +1,30 @@
+#include "cmd/sync/start.h"
+
+#include <string.h>
+
+int sync_check_run(const struct sync_options *o, const struct dl_store_run *run,
+	struct dl_err *e)
+{
+	if (o->h && o->h != run->h)
+		return dl_fail(e, DL_USAGE, "%s: H is %llu in this run",
+			o->store, (unsigned long long)run->h);
+	if (o->run && strcmp(o->run, run->name) != 0)
+		return dl_fail(
+			e, DL_USAGE, "%s: this is run %s", o->store, run->name);
+	return 0;
+}
+
+void sync_start(struct dl_tape_start *start, const struct sync_options *o,
+	const struct dl_store *store)
+{
+	const struct dl_store_run *run = dl_store_run(store);
+	const struct dl_layout *layout = dl_store_layout(store);
+
+	*start = (struct dl_tape_start){.config = o->config};
+	strcpy(start->run, run->name);
+	strcpy(start->layout, layout->hash);
+	start->config.schedule.fragments = layout->fragments;
+	start->config.schedule.h = run->h;
+	if (!o->min_h_given)
+		start->config.min_h = run->h / 2;
+}

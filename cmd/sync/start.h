@@ -1,0 +1,21 @@
+/*
+ * What a core is made of: the options of the run as they meet its store.
+ */
+#ifndef CMD_SYNC_START_H
+#define CMD_SYNC_START_H
+
+#include "cmd/sync/options.h"
+#include "state/store.h"
+#include "state/tape.h"
+
+/* A store keeps the run's name and H; options may only agree with them: 0, or
+ * 64 with what differs. */
+int sync_check_run(const struct sync_options *o, const struct dl_store_run *run,
+	struct dl_err *e);
+
+/* The start of a core, and of its tape, for a new run; what it is restored
+ * from is the caller's to add. */
+void sync_start(struct dl_tape_start *start, const struct sync_options *o,
+	const struct dl_store *store);
+
+#endif
