@@ -1,12 +1,12 @@
 #include "cmd/serve/begin.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/file.h"
 #include "base/num.h"
 #include "cmd/cmd.h"
 #include "cmd/sync/create.h"
+#include "cmd/sync/start.h"
 
 static int begin_listening(struct server *s, struct dl_err *e)
 {
@@ -40,20 +40,6 @@ static int open_store(struct server *s, int *fresh, struct dl_err *e)
 	return code ? code : globals_open(&s->globals, &o->sync, e);
 }
 
-/* A store keeps the run's name and H; options may only agree with them. */
-static int check_run(const struct server *s, struct dl_err *e)
-{
-	const struct sync_options *o = &s->options->sync;
-
-	if (o->h && o->h != s->run->h)
-		return dl_fail(e, DL_USAGE, "%s: H is %llu in this run",
-			o->store, (unsigned long long)s->run->h);
-	if (o->run && strcmp(o->run, s->run->name) != 0)
-		return dl_fail(e, DL_USAGE, "%s: this is run %s", o->store,
-			s->run->name);
-	return 0;
-}
-
 static int make_core(
 	struct server *s, struct dl_tape_start *start, struct dl_err *e)
 {
@@ -79,18 +65,14 @@ static int make_core(
 static int begin_core(struct server *s, int fresh, struct dl_err *e)
 {
 	const struct serve_options *o = s->options;
-	struct dl_tape_start start = {
-		.config = o->sync.config, .restored = !fresh};
+	struct dl_store *store = s->globals.store;
+	struct dl_tape_start start;
 	int code;
 
-	strcpy(start.run, s->run->name);
-	strcpy(start.layout, s->layout->hash);
-	start.config.schedule.fragments = s->layout->fragments;
-	start.config.schedule.h = s->run->h;
-	if (!o->sync.min_h_given)
-		start.config.min_h = s->run->h / 2;
+	sync_start(&start, &o->sync, store);
+	start.restored = !fresh;
 	if (!fresh)
-		start.saved = *dl_store_saved(s->globals.store);
+		start.saved = *dl_store_saved(store);
 	/* The tape first: afterwards the saved state is the risen epoch's. */
 	code = o->tape ? dl_tape_open(&s->tape, o->tape, &start, dl_wall(),
 				 dl_now(), e)
@@ -111,7 +93,7 @@ int server_begin(struct server *s, struct dl_err *e)
 	s->layout = s->globals.layout;
 	s->merged = dl_alloc(s->layout->fragments);
 	dl_layout_write(s->layout, &s->layout_text);
-	code = check_run(s, e);
+	code = sync_check_run(&s->options->sync, s->run, e);
 	if (!code)
 		code = begin_core(s, fresh, e);
 	if (!code && !fresh)
