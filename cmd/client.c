@@ -14,18 +14,25 @@ int client_open(struct client *c, const struct dl_address *a,
 		.data = {16 << 20, UINT64_MAX},
 		.queue = DL_CONN_QUEUE,
 		.silence_ns = silence};
-	int fd, code = dl_address_connect(a, allowed, &fd, e);
+	int fd, code;
 
 	*c = (struct client){.loop = DL_LOOP_INIT};
+	code = dl_address_connect(a, allowed, &fd, &c->child, e);
 	dl_address_print(c->address, a);
 	if (!code)
 		dl_conn_init(&c->conn, fd, &config, dl_now());
 	return code;
 }
 
-void client_close(struct client *c)
+static void hang_up(struct client *c)
 {
 	dl_conn_release(&c->conn);
+	dl_child_wait(&c->child);
+}
+
+void client_close(struct client *c)
+{
+	hang_up(c);
 	dl_loop_release(&c->loop);
 }
 
@@ -51,7 +58,9 @@ int client_wait(struct client *c, struct dl_err *e)
 	}
 	if (code || c->done)
 		return code;
+	hang_up(c);
 	*e = c->why;
+	dl_child_explain(&c->child, e);
 	return dl_at(e, "%s", c->address);
 }
 

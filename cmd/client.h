@@ -14,6 +14,7 @@ struct client {
 	int done; /* set by a handler: the visit is over, and was a success */
 	/* private */
 	char address[DL_ADDRESS_MAX];
+	struct dl_child child;
 	struct dl_loop loop;
 	struct dl_err why;
 	int over;

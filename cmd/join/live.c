@@ -15,7 +15,8 @@ struct live {
 
 int join_is_link(const char *source)
 {
-	return !strncmp(source, "unix:", 5) || !strncmp(source, "tcp:", 4);
+	return !strncmp(source, "unix:", 5) || !strncmp(source, "tcp:", 4) ||
+	       !strncmp(source, "exec:", 5);
 }
 
 static size_t bytes_of(const struct live *v, uint32_t p)

@@ -9,6 +9,7 @@
 
 /* A syncer is gone when so many heartbeats, ours or its own, are missing. */
 enum { BEATS_MISSED = 5 };
+enum { SH_CANNOT_RUN = 126, SH_NOT_FOUND = 127 };
 
 static const int64_t syncer_beat = 2 * DL_SECOND;
 static const int64_t retry_min = DL_SECOND / 5, retry_max = 15 * DL_SECOND;
@@ -211,41 +212,70 @@ static int64_t retry_pause(const struct learner *l)
 	return (int64_t)((0.5 + 0.5 * dl_rng_uniform(&rng)) * (double)pause);
 }
 
-static void lost(struct learner *l, const struct dl_err *why, int64_t now)
+/* Commands that will not do better next time: of sh, and of dl-sync attach. */
+static int is_useless(const struct learner *l)
+{
+	int status = dl_child_exit(&l->uplink.child);
+
+	return !l->core && (status == DL_USAGE || status == SH_CANNOT_RUN ||
+				   status == SH_NOT_FOUND);
+}
+
+/* There is no connection, for that reason: the end, or one more try. */
+static void try_again(struct learner *l, struct dl_err *why, int64_t now)
 {
 	struct uplink *up = &l->uplink;
-	struct dl_learn_event ev = {.kind = DL_LE_LOST, .now = now};
-	char address[DL_ADDRESS_MAX];
-	struct dl_err e = *why;
-	int welcomed = up->welcomed;
 
-	/* Who was never a syncer will not become one. */
-	if (up->open && !l->core && e.code == DL_PROTOCOL)
-		up->fatal = DL_PROTOCOL;
-	if (up->open) {
-		dl_address_print(address, &l->options->address);
-		dl_at(&e, "%s", address);
-		up->bytes_in += up->conn.bytes_in;
-		up->bytes_out += up->conn.bytes_out;
-		dl_loop_remove(&l->loop, up->conn.fd);
-		dl_conn_release(&up->conn);
-	}
-	if (up->coming)
-		shelf_give(&l->weights.shelf, up->coming_fragment, up->coming);
-	up->coming = NULL;
-	up->open = up->welcomed = 0;
 	if (up->fatal) {
-		learner_fail(l, &e);
+		learner_fail(l, why);
 		return;
 	}
 	if (up->parting || up->ended)
 		return;
 	if (!up->failures)
-		cmd_warn("%s: trying again", e.text);
+		cmd_warn("%s: trying again", why->text);
 	up->retry_at = now + retry_pause(l);
 	up->failures++;
+}
+
+/* The connection is closed; how its command ended may say more. */
+static void end_child(struct learner *l, int64_t now)
+{
+	struct uplink *up = &l->uplink;
+	struct dl_err e = up->why;
+	char address[DL_ADDRESS_MAX];
+
+	if (!dl_child_end(&up->child, now))
+		return;
+	up->why.code = 0;
+	dl_child_explain(&up->child, &e);
+	if (is_useless(l))
+		up->fatal = DL_UNAVAILABLE;
+	dl_at(&e, "%s", dl_address_print(address, &l->options->address));
+	try_again(l, &e, now);
+}
+
+static void lost(struct learner *l, const struct dl_err *why, int64_t now)
+{
+	struct uplink *up = &l->uplink;
+	struct dl_learn_event ev = {.kind = DL_LE_LOST, .now = now};
+	int welcomed = up->welcomed;
+
+	/* Who was never a syncer will not become one. */
+	if (!l->core && why->code == DL_PROTOCOL)
+		up->fatal = DL_PROTOCOL;
+	up->bytes_in += up->conn.bytes_in;
+	up->bytes_out += up->conn.bytes_out;
+	dl_loop_remove(&l->loop, up->conn.fd);
+	dl_conn_release(&up->conn);
+	if (up->coming)
+		shelf_give(&l->weights.shelf, up->coming_fragment, up->coming);
+	up->coming = NULL;
+	up->open = up->welcomed = 0;
+	up->why = *why;
 	if (welcomed)
 		learner_event(l, &ev);
+	end_child(l, now);
 }
 
 static void turn(void *ctx, int fd, short revents)
@@ -272,11 +302,12 @@ static void dial(struct learner *l, int64_t now)
 							     ? o->heartbeat_ns
 							     : syncer_beat)};
 	struct dl_err e;
-	int fd, code = dl_address_connect(&o->address, o->insecure, &fd, &e);
+	int fd, code = dl_address_connect(
+			&o->address, o->insecure, &fd, &l->uplink.child, &e);
 
 	if (code) {
 		l->uplink.fatal = code == DL_USAGE ? code : 0;
-		lost(l, &e, now);
+		try_again(l, &e, now);
 		return;
 	}
 	dl_conn_init(&l->uplink.conn, fd, &c, now);
@@ -290,6 +321,8 @@ void uplink_work(struct learner *l, int64_t now)
 	struct uplink *up = &l->uplink;
 	struct dl_err e;
 
+	if (up->why.code)
+		end_child(l, now);
 	if (!up->open && !up->parting && !up->ended && now >= up->retry_at)
 		dial(l, now);
 	if (!up->open)
@@ -307,16 +340,19 @@ int64_t uplink_wake(const struct learner *l)
 
 	if (up->open)
 		return dl_conn_deadline(&up->conn);
+	if (up->why.code)
+		return up->child.deadline;
 	return up->parting || up->ended ? INT64_MAX : up->retry_at;
 }
 
 void uplink_release(struct learner *l)
 {
-	if (!l->uplink.open)
-		return;
-	dl_loop_remove(&l->loop, l->uplink.conn.fd);
-	dl_conn_release(&l->uplink.conn);
-	l->uplink.open = 0;
+	if (l->uplink.open) {
+		dl_loop_remove(&l->loop, l->uplink.conn.fd);
+		dl_conn_release(&l->uplink.conn);
+		l->uplink.open = 0;
+	}
+	dl_child_kill(&l->uplink.child);
 }
 
 void uplink_send(struct learner *l, const struct dl_message *m)
@@ -373,5 +409,5 @@ void uplink_part(struct learner *l, int64_t now)
 
 int uplink_closed(const struct learner *l)
 {
-	return !l->uplink.open;
+	return !l->uplink.open && !l->uplink.child.pid;
 }

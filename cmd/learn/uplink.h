@@ -6,6 +6,7 @@
 #define CMD_LEARN_UPLINK_H
 
 #include "learn/learn.h"
+#include "link/child.h"
 #include "link/conn.h"
 
 struct learner;
@@ -13,13 +14,15 @@ struct push;
 
 struct uplink {
 	struct dl_conn conn;
-	int open;	   /* conn is */
-	int welcomed;	   /* and the syncer has answered hello */
-	int parting;	   /* bye has been said */
-	int ended;	   /* the syncer has said that the run is over */
-	int fatal;	   /* there is no use in trying again */
-	unsigned failures; /* in a row, without a welcome */
-	int64_t retry_at;  /* INT64_MAX: connected */
+	struct dl_child child; /* of an exec: link */
+	int open;	       /* conn is */
+	int welcomed;	       /* and the syncer has answered hello */
+	int parting;	       /* bye has been said */
+	int ended;	       /* the syncer has said that the run is over */
+	int fatal;	       /* there is no use in trying again */
+	unsigned failures;     /* in a row, without a welcome */
+	int64_t retry_at;      /* INT64_MAX: connected, or child still runs */
+	struct dl_err why;     /* the connection was lost */
 	uint64_t bytes_in, bytes_out; /* of connections before this one */
 	float *coming;		      /* buffer of the global that comes */
 	uint32_t coming_fragment;
@@ -39,7 +42,7 @@ void uplink_send(struct learner *l, const struct dl_message *m);
 void uplink_push(struct learner *l, struct push *push);
 /* Says bye, and nothing after that. */
 void uplink_part(struct learner *l, int64_t now);
-/* The connection is closed. */
+/* The connection is closed, and its command has ended. */
 int uplink_closed(const struct learner *l);
 
 #endif

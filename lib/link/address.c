@@ -50,7 +50,14 @@ int dl_address_parse(struct dl_address *a, const char *s, struct dl_err *e)
 
 	*a = (struct dl_address){.kind = DL_LINK_UNIX};
 	dl_scrub(shown, sizeof(shown), s, strlen(s));
-	if (strncmp(s, "exec:", 5) == 0 || strncmp(s, "dir:", 4) == 0)
+	if (strncmp(s, "exec:", 5) == 0) {
+		a->kind = DL_LINK_EXEC;
+		a->command = s + 5;
+		return *a->command ? 0
+				   : dl_fail(e, DL_USAGE,
+					     "\"%s\" names no command", shown);
+	}
+	if (strncmp(s, "dir:", 4) == 0)
 		return dl_fail(e, DL_USAGE,
 			"\"%s\": links of this kind are not available in this "
 			"version",
@@ -66,7 +73,9 @@ int dl_address_parse(struct dl_address *a, const char *s, struct dl_err *e)
 	}
 	if (strncmp(s, "tcp:", 4) != 0)
 		return dl_fail(e, DL_USAGE,
-			"\"%s\" is no link: tcp:HOST:PORT or unix:PATH", shown);
+			"\"%s\" is no link: unix:PATH, tcp:HOST:PORT or "
+			"exec:COMMAND",
+			shown);
 	if (parse_tcp(a, s + 4))
 		return dl_fail(
 			e, DL_USAGE, "\"%s\" is not tcp:HOST:PORT", shown);
@@ -75,7 +84,14 @@ int dl_address_parse(struct dl_address *a, const char *s, struct dl_err *e)
 
 char *dl_address_print(char out[DL_ADDRESS_MAX], const struct dl_address *a)
 {
-	if (a->kind == DL_LINK_UNIX)
+	static const char exec[] = "exec:";
+
+	if (a->kind == DL_LINK_EXEC) {
+		memcpy(out, exec, sizeof(exec));
+		dl_scrub(out + sizeof(exec) - 1,
+			DL_ADDRESS_MAX - sizeof(exec) + 1, a->command,
+			strlen(a->command));
+	} else if (a->kind == DL_LINK_UNIX)
 		snprintf(out, DL_ADDRESS_MAX, "unix:%s", a->path);
 	else if (strchr(a->host, ':'))
 		snprintf(out, DL_ADDRESS_MAX, "tcp:[%s]:%s", a->host, a->port);
@@ -186,13 +202,23 @@ static int connect_tcp(const struct dl_address *a, enum dl_insecure allowed,
 }
 
 int dl_address_connect(const struct dl_address *a, enum dl_insecure allowed,
-	int *fd, struct dl_err *e)
+	int *fd, struct dl_child *child, struct dl_err *e)
 {
-	int code;
+	int code = 0;
 
 	*fd = -1;
-	code = a->kind == DL_LINK_UNIX ? connect_unix(a, fd, e)
-				       : connect_tcp(a, allowed, fd, e);
+	*child = (struct dl_child){0};
+	switch (a->kind) {
+	case DL_LINK_UNIX:
+		code = connect_unix(a, fd, e);
+		break;
+	case DL_LINK_TCP:
+		code = connect_tcp(a, allowed, fd, e);
+		break;
+	case DL_LINK_EXEC:
+		code = dl_child_start(child, a->command, fd, e);
+		break;
+	}
 	return code ? at(a, e) : 0;
 }
 
@@ -275,11 +301,20 @@ static int listen_tcp(struct dl_address *a, enum dl_insecure allowed, int *fd,
 int dl_address_listen(struct dl_address *a, enum dl_insecure allowed, int *fd,
 	struct dl_err *e)
 {
-	int code;
+	int code = 0;
 
 	*fd = -1;
-	code = a->kind == DL_LINK_UNIX ? listen_unix(a, fd, e)
-				       : listen_tcp(a, allowed, fd, e);
+	switch (a->kind) {
+	case DL_LINK_UNIX:
+		code = listen_unix(a, fd, e);
+		break;
+	case DL_LINK_TCP:
+		code = listen_tcp(a, allowed, fd, e);
+		break;
+	case DL_LINK_EXEC:
+		code = dl_fail(e, DL_USAGE, "nobody can connect to a command");
+		break;
+	}
 	if (!code)
 		return 0;
 	if (*fd >= 0)

@@ -147,7 +147,7 @@ int dl_host_start(struct dl_host *h, struct dl_err *e)
 		close(late);
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
 		return dl_fail_sys(e, DL_OSERR, "trainer");
-	code = dl_spawn(h->config.command, h->environ, pair[1], &h->pid, e);
+	code = dl_trainer_spawn(h->config.command, h->environ, pair[1], &h->pid, e);
 	close(pair[1]);
 	if (code) {
 		close(pair[0]);

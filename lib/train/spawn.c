@@ -1,14 +1,12 @@
 #include "train/spawn.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/spawn.h"
 
 extern char **environ;
 
@@ -43,28 +41,12 @@ static char **merge_environ(const char *const *more)
 	return out;
 }
 
-/* What the learner does with signals is nothing to the trainer. */
-static void set_attributes(posix_spawnattr_t *a)
-{
-	sigset_t none, all;
-
-	sigemptyset(&none);
-	sigfillset(&all);
-	posix_spawnattr_setpgroup(a, 0);
-	posix_spawnattr_setsigmask(a, &none);
-	posix_spawnattr_setsigdefault(a, &all);
-	posix_spawnattr_setflags(a, POSIX_SPAWN_SETPGROUP |
-					    POSIX_SPAWN_SETSIGMASK |
-					    POSIX_SPAWN_SETSIGDEF);
-}
-
-int dl_spawn(char *const *command, const char *const *more, int talk,
+int dl_trainer_spawn(char *const *command, const char *const *more, int talk,
 	pid_t *pid, struct dl_err *e)
 {
 	/* Out of the way of 3 and 4, which must not be closed on exec. */
-	int high = fcntl(talk, F_DUPFD_CLOEXEC, 10), why;
+	int high = fcntl(talk, F_DUPFD_CLOEXEC, 10), code;
 	posix_spawn_file_actions_t files;
-	posix_spawnattr_t attributes;
 	char **env;
 
 	if (high < 0)
@@ -75,16 +57,9 @@ int dl_spawn(char *const *command, const char *const *more, int talk,
 	posix_spawn_file_actions_adddup2(&files, 2, 1);
 	posix_spawn_file_actions_adddup2(&files, high, 3);
 	posix_spawn_file_actions_adddup2(&files, high, 4);
-	posix_spawnattr_init(&attributes);
-	set_attributes(&attributes);
-	why = posix_spawnp(pid, command[0], &files, &attributes, command, env);
-	posix_spawnattr_destroy(&attributes);
+	code = dl_spawn(command, env, &files, pid, e);
 	posix_spawn_file_actions_destroy(&files);
 	free(env);
 	close(high);
-	errno = why;
-	if (why)
-		return dl_fail_sys(e, why == ENOENT ? DL_NOINPUT : DL_OSERR,
-			"%s", command[0]);
-	return 0;
+	return code;
 }

@@ -1,7 +1,6 @@
 /*
- * Starting a trainer: a process group of its own, standard output to standard
- * error, the learner's end of a socket as descriptors 3 and 4, and a few
- * variables more in its environment.
+ * Starting a trainer: standard output to standard error, the learner's end of a
+ * socket as descriptors 3 and 4, and a few variables more in its environment.
  */
 #ifndef DL_TRAIN_SPAWN_H
 #define DL_TRAIN_SPAWN_H
@@ -10,9 +9,8 @@
 
 #include "base/err.h"
 
-/* The pid, which is the group's too, into *pid; 66 when there is no such
- * program, 71 when it cannot be run. more is "NAME=value", NULL-terminated. */
-int dl_spawn(char *const *command, const char *const *more, int talk,
+/* As dl_spawn. more is "NAME=value", NULL-terminated. */
+int dl_trainer_spawn(char *const *command, const char *const *more, int talk,
 	pid_t *pid, struct dl_err *e);
 
 #endif

@@ -48,7 +48,9 @@ static void test_addresses(void)
 	test_parse("tcp:h:65536", NULL);
 	test_parse("tcp:h:", NULL);
 	test_parse("tcp:h:http", NULL);
-	test_parse("exec:cat", NULL);
+	test_parse("exec:ssh dc2 -T", "exec:ssh dc2 -T");
+	test_parse("exec:echo \a", "exec:echo \\x07");
+	test_parse("exec:", NULL);
 	test_parse("dir:/spool", NULL);
 	memset(path + 6, 'x', 150);
 	test_parse(path, NULL);
@@ -59,6 +61,7 @@ static void test_listen(const char *s, enum dl_insecure allowed)
 {
 	char peer[DL_PEER_MAX], byte = 0;
 	struct dl_address a;
+	struct dl_child child;
 	struct dl_err e = {0};
 	int listener, fd = -1, other = -1, tries;
 
@@ -68,8 +71,8 @@ static void test_listen(const char *s, enum dl_insecure allowed)
 		return;
 	ok(dl_address_accept(listener, &fd, &e) == 0 && fd == -1,
 		"%s: nobody waits", s);
-	ok(dl_address_connect(&a, allowed, &other, &e) == 0, "connect %s",
-		e.text);
+	ok(dl_address_connect(&a, allowed, &other, &child, &e) == 0,
+		"connect %s", e.text);
 	for (tries = 0; fd < 0 && tries < 1000; tries++) {
 		dl_address_accept(listener, &fd, &e);
 		usleep(1000);
@@ -89,7 +92,7 @@ static void test_listen(const char *s, enum dl_insecure allowed)
 	close(fd);
 	close(other);
 	dl_address_unlisten(&a, listener);
-	ok(dl_address_connect(&a, DL_INSECURE_LOOPBACK, &fd, &e) ==
+	ok(dl_address_connect(&a, DL_INSECURE_LOOPBACK, &fd, &child, &e) ==
 				DL_UNAVAILABLE ||
 			a.kind == DL_LINK_TCP,
 		"%s: nobody is there any more: %s", s, e.text);
@@ -100,19 +103,21 @@ static void test_listen(const char *s, enum dl_insecure allowed)
 static void test_insecure(void)
 {
 	struct dl_address a;
+	struct dl_child child;
 	struct dl_err e = {0};
 	int fd;
 
 	dl_address_parse(&a, "tcp:127.0.0.1:0", &e);
 	ok(dl_address_listen(&a, DL_INSECURE_NO, &fd, &e) == DL_USAGE && fd < 0,
 		"plain tcp must be asked for: %s", e.text);
-	ok(dl_address_connect(&a, DL_INSECURE_NO, &fd, &e) == DL_USAGE,
+	ok(dl_address_connect(&a, DL_INSECURE_NO, &fd, &child, &e) == DL_USAGE,
 		"on both sides: %s", e.text);
 	dl_address_parse(&a, "tcp:0.0.0.0:0", &e);
 	ok(dl_address_listen(&a, DL_INSECURE_LOOPBACK, &fd, &e) == DL_USAGE,
 		"and twice beyond loopback: %s", e.text);
 	dl_address_parse(&a, "tcp:192.0.2.1:9", &e);
-	ok(dl_address_connect(&a, DL_INSECURE_LOOPBACK, &fd, &e) == DL_USAGE,
+	ok(dl_address_connect(&a, DL_INSECURE_LOOPBACK, &fd, &child, &e) ==
+			DL_USAGE,
 		"on both sides: %s", e.text);
 	dl_address_parse(&a, "tcp:0.0.0.0:0", &e);
 	ok(dl_address_listen(&a, DL_INSECURE_ANYWHERE, &fd, &e) == 0 &&
