@@ -116,6 +116,48 @@ static void put_loss(struct dl_buf *out, const struct row *r, int exact)
 		dl_buf_printf(out, exact ? "%.9g" : "%.3f", r->m->info.loss);
 }
 
+static void put_bytes(struct dl_buf *out, uint64_t bytes, int exact)
+{
+	char text[DL_HUMAN];
+
+	if (exact)
+		dl_buf_printf(out, "%" PRIu64, bytes);
+	else
+		dl_buf_str(out, dl_human_size(text, bytes));
+}
+
+/* How many times more f32 would be. */
+static void put_times(
+	struct dl_buf *out, uint64_t elements, uint64_t bytes, int exact)
+{
+	double times = (double)elements * sizeof(float) / (double)bytes;
+
+	if (bytes)
+		dl_buf_printf(out, exact ? "%.6g" : "%.2f", times);
+	else
+		dl_buf_byte(out, '-');
+}
+
+static void put_up(struct dl_buf *out, const struct row *r, int exact)
+{
+	put_bytes(out, r->m->info.bytes_up, exact);
+}
+
+static void put_down(struct dl_buf *out, const struct row *r, int exact)
+{
+	put_bytes(out, r->m->info.bytes_down, exact);
+}
+
+static void put_up_times(struct dl_buf *out, const struct row *r, int exact)
+{
+	put_times(out, r->m->info.elements_up, r->m->info.bytes_up, exact);
+}
+
+static void put_down_times(struct dl_buf *out, const struct row *r, int exact)
+{
+	put_times(out, r->m->info.elements_down, r->m->info.bytes_down, exact);
+}
+
 static const struct {
 	const char *name;
 	void (*put)(struct dl_buf *out, const struct row *r, int exact);
@@ -136,6 +178,10 @@ static const struct {
 	{"refused", put_refused, 0},
 	{"seen", put_seen, 0},
 	{"loss", put_loss, 0},
+	{"up", put_up, 0},
+	{"up-x", put_up_times, 0},
+	{"down", put_down, 0},
+	{"down-x", put_down_times, 0},
 };
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
@@ -240,6 +286,19 @@ static void put_columns(struct dl_buf *out, const struct dl_stat *s)
 	dl_buf_free(&cell);
 }
 
+static void put_traffic(struct dl_buf *out, const struct row *total)
+{
+	dl_buf_str(out, "bytes up ");
+	put_up(out, total, 0);
+	dl_buf_str(out, " (f32: ");
+	put_up_times(out, total, 0);
+	dl_buf_str(out, " times as many), down ");
+	put_down(out, total, 0);
+	dl_buf_str(out, " (");
+	put_down_times(out, total, 0);
+	dl_buf_str(out, " times)\n\n");
+}
+
 static void put_table(struct dl_buf *out, const struct dl_stat *s)
 {
 	double members, reports;
@@ -261,10 +320,11 @@ static void put_table(struct dl_buf *out, const struct dl_stat *s)
 		s->info.clock, s->info.rounds, s->info.merges, members, reports,
 		dl_stat_effective_h(s));
 	dl_buf_printf(out,
-		"tokens %" PRIu64 ", wasted %" PRIu64 " (%.2f%%)\n\n",
+		"tokens %" PRIu64 ", wasted %" PRIu64 " (%.2f%%)\n",
 		s->info.tokens, wasted(&total),
 		sum.tokens ? 100 * (double)wasted(&total) / (double)sum.tokens
 			   : 0);
+	put_traffic(out, &total);
 	put_columns(out, s);
 }
 

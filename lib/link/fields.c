@@ -13,6 +13,8 @@ const struct dl_field dl_fields[FIELDS] = {
 	[F_FINAL] = {"dl.final", FLAG, AT(final)},
 	[F_FRAGMENT] = {"dl.fragment", INDEX, AT(fragment)},
 	[F_FRAGMENTS] = {"dl.fragments", COUNT, AT(fragments)},
+	[F_FROM] = {"dl.base", START, AT(base)},
+	[F_GLOBAL] = {"dl.global", CODEC, AT(global)},
 	[F_H] = {"dl.h", POSITIVE, AT(h)},
 	[F_INSTANCE] = {"dl.instance", NUMBER, AT(instance)},
 	[F_LAYOUT] = {"dl.layout", HASH, AT(layout)},
@@ -41,7 +43,8 @@ const struct dl_kind dl_kinds[DL_MSG_KINDS] = {
 	[DL_MSG_WELCOME] = {"welcome", HAS(F_RUN) | HAS(F_EPOCH) |
 					       HAS(F_CLOCK) | HAS(F_H) |
 					       HAS(F_TAU) | HAS(F_APPLY) |
-					       HAS(F_WAIT) | HAS(F_FRAGMENTS)},
+					       HAS(F_WAIT) | HAS(F_GLOBAL) |
+					       HAS(F_FRAGMENTS)},
 	[DL_MSG_ERROR] = {"error", HAS(F_CODE) | HAS(F_TEXT)},
 	[DL_MSG_STEP] = {"step",
 		HAS(F_CLOCK) | HAS(F_STEPS) | HAS(F_TOKENS) | HAS(F_LOSS)},
@@ -52,8 +55,8 @@ const struct dl_kind dl_kinds[DL_MSG_KINDS] = {
 	[DL_MSG_TAKEN] = {"taken", HAS(F_FRAGMENT) | HAS(F_SEQ) | HAS(F_TAKEN) |
 					   HAS(F_REFUSAL) | HAS(F_SCALE)},
 	[DL_MSG_GLOBAL] = {"global", HAS(F_FRAGMENT) | HAS(F_VERSION) |
-					     HAS(F_STEP) | HAS(F_FINAL) |
-					     HAS(F_CODEC)},
+					     HAS(F_FROM) | HAS(F_STEP) |
+					     HAS(F_FINAL) | HAS(F_CODEC)},
 	[DL_MSG_WANT] = {"want", HAS(F_FRAGMENT)},
 	[DL_MSG_PEERS] = {"peers", HAS(F_TEXT)},
 	[DL_MSG_END] = {"end", HAS(F_STEP)},

@@ -19,7 +19,9 @@ enum form {
 	FLAG,	  /* int, "0" or "1" */
 	CODE,	  /* int, 1 to 255 */
 	VERSION,  /* struct dl_version, EPOCH.NUMBER */
+	START,	  /* the same; left out when it is 0.0 */
 	NAME,	  /* a good name or "" */
+	CODEC,	  /* a good name; left out when it is "f32" */
 	HASH,	  /* a hash in hexadecimal or "" */
 	TEXT,	  /* anything without NUL */
 	LOSS,	  /* double; left out when not finite */
@@ -42,6 +44,8 @@ enum field {
 	F_FINAL,
 	F_FRAGMENT,
 	F_FRAGMENTS,
+	F_FROM,
+	F_GLOBAL,
 	F_H,
 	F_INSTANCE,
 	F_LAYOUT,

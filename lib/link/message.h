@@ -27,16 +27,17 @@ enum dl_bye { DL_BYE_RESTARTING, DL_BYE_DONE, DL_BYE_LEAVING, DL_BYES };
 enum dl_message_kind {
 	DL_MSG_HELLO,	/* role, run, name, instance, layout, codecs, clock,
 			 * steps, tokens, versions; the first message on a link */
-	DL_MSG_WELCOME, /* run, epoch, clock, h, tau, apply, wait, text (the
-			 * layout), fragments, versions, origins, seqs */
+	DL_MSG_WELCOME, /* run, epoch, clock, h, tau, apply, wait, global, text
+			 * (the layout), fragments, versions, origins, seqs */
 	DL_MSG_ERROR,	/* code, text; the sender closes */
 	DL_MSG_STEP,	/* clock, steps, tokens, loss */
 	DL_MSG_OPEN,	/* fragment, step */
 	DL_MSG_PUSH,	/* fragment, seq, step, base, steps, tokens, codec;
 			 * the delta follows as data */
 	DL_MSG_TAKEN,	/* fragment, seq, taken, refusal, scale */
-	DL_MSG_GLOBAL,	/* fragment, version, step, final, codec; the values
-			 * follow as data */
+	DL_MSG_GLOBAL,	/* fragment, version, base, step, final, codec; as data
+			 * follow the values, or with a base what is to be
+			 * added to the values of that version */
 	DL_MSG_WANT,	/* fragment */
 	DL_MSG_PEERS,	/* text: one NAME LINK a line */
 	DL_MSG_END,	/* step; from a syncer: push everything; from a
@@ -54,8 +55,10 @@ struct dl_message {
 	const char *name;   /* HELLO: a good name; "" only from others than
 			     * learners */
 	const char *layout; /* HELLO: its hash; "" takes the syncer's */
-	const char *codecs; /* HELLO: what it can decode: "f32" */
-	const char *codec;  /* PUSH, GLOBAL: "f32" */
+	const char *codecs; /* HELLO: what it can decode, space between */
+	const char *codec;  /* PUSH, GLOBAL: of the data */
+	const char *global; /* WELCOME: the codec of updates; "f32": globals
+			     * are values */
 	const char *apply;  /* WELCOME: the run's, as --apply has it; or "" */
 	const char *text;   /* ERROR, PEERS; WELCOME: the layout's text form */
 	size_t text_n;	    /* its bytes; set by unpack, unused by pack */
@@ -64,7 +67,7 @@ struct dl_message {
 	int wait; /* WELCOME: learners are to --wait */
 	uint32_t fragment;
 	uint64_t seq, step, steps, tokens;
-	struct dl_version base, version;
+	struct dl_version base, version; /* GLOBAL: base 0.0 for values */
 	double loss; /* STEP: not finite when unknown */
 	enum dl_taken taken;
 	enum dl_refusal refusal; /* DL_REFUSED_NOT unless taken says so */

@@ -35,10 +35,19 @@ static void pack_field(
 	case CODE:
 		dl_writer_meta_u64(w, key, (uint64_t) * (const int *)at);
 		break;
+	case START:
+		if (!v->epoch && !v->number)
+			break;
+		/* fall through */
 	case VERSION:
 		snprintf(text, sizeof(text), "%" PRIu64 ".%" PRIu64, v->epoch,
 			v->number);
 		dl_writer_meta(w, key, text);
+		break;
+	case CODEC:
+		s = *(const char *const *)at;
+		if (s && strcmp(s, "f32") != 0)
+			dl_writer_meta(w, key, s);
 		break;
 	case NAME:
 	case HASH:

@@ -62,7 +62,12 @@ static int unpack_value(const char *s, enum form form, void *at)
 		*(int *)at = (int)v;
 		return 0;
 	case VERSION:
+	case START:
 		return unpack_version(s, at);
+	case CODEC:
+		if (!*s)
+			return -1;
+		/* fall through */
 	case NAME:
 		if (*s && !dl_name_ok(s, strlen(s)))
 			return -1;
@@ -93,10 +98,8 @@ static int unpack_field(struct dl_message *m, const struct dl_field *f,
 {
 	const struct dl_string *s = dl_header_meta(h, f->key);
 
-	if (!s && f->form == LOSS) {
-		m->loss = NAN;
+	if (!s && (f->form == LOSS || f->form == START || f->form == CODEC))
 		return 0;
-	}
 	if (!s)
 		return dl_fail(e, DL_PROTOCOL, "%s is missing", f->key);
 	if (memchr(s->s, 0, s->n) ||
@@ -242,7 +245,8 @@ static int unpack_rest(struct dl_message *m, const struct dl_header *h,
 int dl_message_unpack(struct dl_message *m, const struct dl_header *h,
 	const void *data, struct dl_err *e)
 {
-	*m = (struct dl_message){.scale = 1, .loss = NAN};
+	*m = (struct dl_message){
+		.scale = 1, .loss = NAN, .global = "f32"};
 	if (unpack_kind(m, h, e))
 		return DL_PROTOCOL;
 	if (unpack_rest(m, h, data, e)) {

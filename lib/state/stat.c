@@ -112,6 +112,10 @@ static void add_counters(struct dl_sync_learner_info *sum,
 	sum->refused_steps += before->refused_steps;
 	sum->again += before->again;
 	sum->scaled += before->scaled;
+	sum->elements_up += before->elements_up;
+	sum->bytes_up += before->bytes_up;
+	sum->elements_down += before->elements_down;
+	sum->bytes_down += before->bytes_down;
 	sum->rounds += before->rounds;
 	sum->reported += before->reported;
 }

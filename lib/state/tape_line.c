@@ -25,6 +25,8 @@ enum {
 	NORM,
 	LOSS,
 	PUSH,
+	ELEMENTS,
+	BYTES,
 	EVENT_FIELDS
 };
 static const struct dl_field event_fields[EVENT_FIELDS] = {
@@ -40,6 +42,8 @@ static const struct dl_field event_fields[EVENT_FIELDS] = {
 	[NORM] = EVENT("norm", DL_FIELD_REAL, norm),
 	[LOSS] = EVENT("loss", DL_FIELD_REAL, loss),
 	[PUSH] = EVENT("push", DL_FIELD_U64, push),
+	[ELEMENTS] = EVENT("elements", DL_FIELD_U64, elements),
+	[BYTES] = EVENT("bytes", DL_FIELD_U64, bytes),
 };
 
 #define BIT(field) (UINT64_C(1) << (field))
@@ -60,9 +64,10 @@ static const struct kind {
 	[DL_EV_PUSH] = {"push", LEARNER,
 		BIT(INSTANCE) | BIT(FRAGMENT) | BIT(SEQ) | BIT(STEP) |
 			BIT(STEPS) | BIT(TOKENS) | BIT(BASE) | BIT(NORM) |
-			BIT(PUSH)},
+			BIT(PUSH) | BIT(ELEMENTS) | BIT(BYTES)},
 	[DL_EV_APPLIED] = {"applied", LEARNER,
-		BIT(INSTANCE) | BIT(FRAGMENT) | BIT(VERSION)},
+		BIT(INSTANCE) | BIT(FRAGMENT) | BIT(VERSION) | BIT(ELEMENTS) |
+			BIT(BYTES)},
 	[DL_EV_WANT] = {"want", LEARNER, BIT(INSTANCE) | BIT(FRAGMENT)},
 	[DL_EV_DRAINED] = {"drained", LEARNER, BIT(INSTANCE)},
 	[DL_EV_MERGED] = {"merged", 0, BIT(FRAGMENT) | BIT(VERSION)},

@@ -125,6 +125,8 @@ void on_applied(struct dl_sync *s, const struct dl_sync_event *ev)
 	if (!l || !l->connected || !serves(s, ev->fragment))
 		return;
 	l->got[ev->fragment] = l->steps;
+	l->count.elements_down += ev->elements;
+	l->count.bytes_down += ev->bytes;
 	if (s->phase == SENDING
 		&& !dl_version_cmp(ev->version, dl_sync_version(s, ev->fragment)))
 		l->finals++;

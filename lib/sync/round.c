@@ -504,6 +504,8 @@ void on_push(struct dl_sync *s, const struct dl_sync_event *ev)
 		return;
 	}
 	l->count.pushes++;
+	l->count.elements_up += ev->elements;
+	l->count.bytes_up += ev->bytes;
 	if (ev->seq <= in->taken[ev->fragment]) {
 		on_known_push(s, l, ev);
 		return;

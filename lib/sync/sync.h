@@ -66,8 +66,9 @@ enum dl_sync_event_kind {
 	DL_EV_LEAVE,   /* learner, instance: its connection is gone */
 	DL_EV_STEP,    /* learner, clock, steps, tokens, loss */
 	DL_EV_PUSH,    /* learner, fragment, seq, step, base, steps, tokens,
-			* norm, push: a push has arrived whole */
-	DL_EV_APPLIED, /* learner, fragment, version */
+			* norm, push, elements, bytes: a push has arrived
+			* whole */
+	DL_EV_APPLIED, /* learner, fragment, version, elements, bytes */
 	DL_EV_WANT,    /* learner, fragment: asks for the current values */
 	DL_EV_DRAINED, /* learner: answered `end`, all its pushes are in */
 	DL_EV_MERGED,  /* fragment, version: that merge is committed */
@@ -93,6 +94,10 @@ struct dl_sync_event {
 	double norm;             /* PUSH: |delta|, not finite if any value is */
 	double loss;             /* STEP: NaN when unknown */
 	uint64_t push;           /* PUSH: the driver's handle of the bytes */
+	uint64_t elements;       /* PUSH: of the delta; APPLIED: of all globals
+				  * of that fragment that were sent to the
+				  * learner since the last APPLIED */
+	uint64_t bytes;          /* of the records that held these */
 };
 
 /* What `taken` says of a push. A learner keeps one that is in a round, waiting
@@ -230,6 +235,8 @@ struct dl_sync_learner_info {
 	uint64_t refused[DL_REFUSALS]; /* pushes and clocks */
 	uint64_t refused_steps;        /* of those pushes: wasted too */
 	uint64_t again, scaled;
+	uint64_t elements_up, bytes_up;     /* of pushes */
+	uint64_t elements_down, bytes_down; /* of globals */
 	uint64_t rounds, reported;     /* member of; pushed in time */
 };
 struct dl_sync_info {

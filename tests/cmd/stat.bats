@@ -37,7 +37,11 @@ $3)),\"loss\":2.5"
 }
 push() { # SECOND LEARNER SEQ STEP STEPS NORM
 	event "$1" push "$2" "\"fragment\":0,\"seq\":$3,\"step\":$4,\"steps\":\
-$5,\"tokens\":$(($5 * 100)),\"base\":\"1.0\",\"norm\":$6,\"push\":$3"
+$5,\"tokens\":$(($5 * 100)),\"base\":\"1.0\",\"norm\":$6,\"push\":$3,\"elements\":1000,\"bytes\":800"
+}
+applied() { # SECOND LEARNER NUMBER
+	event "$1" applied "$2" "\"fragment\":0,\"version\":\"1.$3\",\
+\"elements\":2000,\"bytes\":4000"
 }
 merged() { # SECOND NUMBER
 	event "$1" merged '' "\"fragment\":0,\"version\":\"1.$2\""
@@ -55,6 +59,7 @@ one_round() {
 	push 6 a 1 4 4 1.5
 	push 6 b 1 4 4 1
 	merged 7 1
+	applied 7 a 1
 	step 7 b 5
 	push 8 b 2 4 1 1
 	push 8 b 3 5 1 '"nan"'
@@ -73,13 +78,13 @@ line() {
 	[ "$status" -eq 0 ]
 	[ "${lines[0]}" = "$(printf '# name\tstate\tsteps\tclock\ttokens\t%s' \
 		"$(printf 'steps/s\trounds\ttook-part\th\tpushes\tlate\t%s' \
-		"$(printf 'wasted\trefused\tseen\tloss')")")" ]
-	printf 'a\there\t10\t10\t1000\t0.5\t1\t1\t4\t1\t0\t0\t-\t%s\t2.5\n' \
-		2023-11-14T22:13:41Z >want
-	printf 'b\tgone\t5\t5\t500\t0.5\t1\t1\t4\t3\t1\t100\tfinite:1\t%s\t2.5\n' \
-		2023-11-14T22:13:31Z >>want
-	printf '*\t-\t15\t10\t1500\t1\t2\t1\t4\t4\t1\t100\tfinite:1\t%s\t-\n' \
-		2023-11-14T22:13:41Z >>want
+		"$(printf 'wasted\trefused\tseen\tloss\tup\tup-x\tdown\tdown-x')")")" ]
+	printf 'a\there\t10\t10\t1000\t0.5\t1\t1\t4\t1\t0\t0\t-\t%s\t2.5\t%s\n' \
+		2023-11-14T22:13:41Z $'800\t5\t4000\t2' >want
+	printf 'b\tgone\t5\t5\t500\t0.5\t1\t1\t4\t3\t1\t100\tfinite:1\t%s\t2.5\t%s\n' \
+		2023-11-14T22:13:31Z $'2400\t5\t0\t-' >>want
+	printf '*\t-\t15\t10\t1500\t1\t2\t1\t4\t4\t1\t100\tfinite:1\t%s\t-\t%s\n' \
+		2023-11-14T22:13:41Z $'3200\t5\t4000\t2' >>want
 	tail -n +2 <<<"$output" | diff want -
 	[ "${#lines[@]}" -eq 4 ]
 }
@@ -91,8 +96,10 @@ line() {
 	grep -q '^clock 10, rounds 2, merges 1, members 2.0, reports 2.0, h 4.0$' \
 		table
 	grep -q '^tokens 1500, wasted 100 (6.67%)$' table
+	grep -q '^bytes up 3.* (f32: 5.00 times as many), down .* (2.00 times)$' \
+		table
 	grep -Eq '^a +here +10 +10 +1000 +0.50 +1 +100% +4.0 ' table
-	grep -Eq '^b +gone .* finite:1 +10.0s +2.500$' table
+	grep -Eq '^b +gone .* finite:1 +10.0s +2.500 .* 5.00 +0 B +-$' table
 }
 
 @test "a syncer that starts again goes on counting" {
@@ -152,7 +159,7 @@ line() {
 	run --separate-stderr dl-stat tape
 	echo "$stderr"
 	[ "$status" -eq 65 ] && [ -z "$output" ]
-	[ "$stderr" = "dl-stat: tape: line 20: JSON byte 9: an event that is not known here" ]
+	[ "$stderr" = "dl-stat: tape: line 21: JSON byte 9: an event that is not known here" ]
 	run dl-stat /dev/null
 	[ "$status" -eq 65 ]
 	run dl-stat missing

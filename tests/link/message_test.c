@@ -40,7 +40,9 @@ static int same(const struct dl_message *a, const struct dl_message *b)
 	       same_text(a->run, b->run) && same_text(a->name, b->name) &&
 	       same_text(a->layout, b->layout) &&
 	       same_text(a->codecs, b->codecs) &&
-	       same_text(a->codec, b->codec) && same_text(a->apply, b->apply) &&
+	       same_text(a->codec, b->codec) &&
+	       same_text(a->global ? a->global : "f32", b->global) &&
+	       same_text(a->apply, b->apply) &&
 	       same_text(a->text, b->text) && a->instance == b->instance &&
 	       a->epoch == b->epoch && a->clock == b->clock && a->h == b->h &&
 	       a->tau == b->tau && a->wait == b->wait &&
@@ -71,7 +73,8 @@ static const struct dl_message examples[] = {
 	M(HELLO, .role = DL_ROLE_OBSERVER),
 	M(HELLO, .role = DL_ROLE_ENDER, .name = "me"),
 	M(WELCOME, .run = "demo-1", .epoch = 2, .clock = UINT64_MAX, .h = 24,
-		.tau = 2, .apply = "blend:0.5", .wait = 1, .fragments = 3,
+		.tau = 2, .apply = "blend:0.5", .wait = 1, .global = "int4",
+		.fragments = 3,
 		.versions = versions, .origins = origins, .seqs = seqs,
 		.text = "# layout\ntensor\tF32\n"),
 	M(WELCOME, .run = "r", .epoch = 1, .h = 1, .fragments = 3,
@@ -243,6 +246,13 @@ static const struct words table[] = {
 	{"dl.final is \"2\"",
 		{F, "dl.kind=global", "dl.fragment=1", "dl.version=1.0",
 			"dl.step=1", "dl.final=2", "dl.codec=f32"}},
+	{"dl.base is \"\"",
+		{F, "dl.kind=global", "dl.fragment=1", "dl.version=1.0",
+			"dl.base=", "dl.step=1", "dl.final=0", "dl.codec=f32"}},
+	{"dl.global is \"\"",
+		{F, "dl.kind=welcome", "dl.run=r", "dl.epoch=1", "dl.clock=0",
+			"dl.h=1", "dl.tau=0", "dl.apply=", "dl.wait=0",
+			"dl.global=", "dl.fragments=3"}},
 	{"dl.taken is \"maybe\"", {TAKEN, "dl.seq=1", "dl.taken=maybe",
 					  "dl.scale=1", "dl.refusal=not"}},
 	{"dl.refusal", {TAKEN, "dl.seq=1", "dl.taken=round", "dl.scale=1",
@@ -335,12 +345,16 @@ int main(void)
 			.steps = 5, .tokens = UINT64_MAX, .codec = "f32");
 	const struct dl_message global = M(GLOBAL, .fragment = 1,
 		.version = {2, 1}, .step = 24, .final = 1, .codec = "f32");
+	const struct dl_message update =
+		M(GLOBAL, .fragment = 1, .version = {2, 1}, .base = {2, 0},
+			.step = 24, .codec = "int4");
 	size_t i;
 
 	for (i = 0; i < sizeof(examples) / sizeof(*examples); i++)
 		test_round_trip(&examples[i]);
 	test_data(&push);
 	test_data(&global);
+	test_data(&update);
 	test_table();
 	test_tensors();
 	return done_testing();

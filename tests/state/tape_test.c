@@ -89,6 +89,8 @@ static void any_event(
 		.norm = any_double(r),
 		.loss = any_double(r),
 		.push = any_u64(r),
+		.elements = any_u64(r),
+		.bytes = any_u64(r),
 	};
 }
 
@@ -119,6 +121,9 @@ static int same_event(
 		(a->seq != b->seq || a->step != b->step ||
 			dl_version_cmp(a->base, b->base) != 0 ||
 			!same_double(a->norm, b->norm) || a->push != b->push))
+		return 0;
+	if ((push || a->kind == DL_EV_APPLIED) &&
+		(a->elements != b->elements || a->bytes != b->bytes))
 		return 0;
 	if (version && dl_version_cmp(a->version, b->version) != 0)
 		return 0;
