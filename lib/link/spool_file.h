@@ -33,9 +33,10 @@ int dl_spool_open_file(int spool, const char *path, int *fd, struct stat *st,
  * is closed; it is known to have the name still. */
 int dl_spool_open_locked(int spool, const char *path, int *fd, struct stat *st,
 	struct dl_err *e);
-/* Nobody has a shared lock on the file, which is open for reading and writing:
- * 1, and nobody gets one before fd is closed; else 0. */
-int dl_spool_unread(int fd);
+/* Removes a file unless somebody has a shared lock on it; *removed says
+ * whether it is gone. */
+int dl_spool_collect(
+	int spool, const char *path, int *removed, struct dl_err *e);
 
 /* The whole of a small file into out (cleared first); 65 above limit bytes. */
 int dl_spool_read(int spool, const char *path, size_t limit, struct dl_buf *out,
