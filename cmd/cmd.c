@@ -166,6 +166,11 @@ uint64_t cmd_u64(
 	return v;
 }
 
+int cmd_zstd(const char *arg)
+{
+	return arg ? (int)cmd_u64("-z", arg, 1, 19) : 3;
+}
+
 double cmd_double(const char *option, const char *arg, double min, double max)
 {
 	double v;

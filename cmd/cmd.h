@@ -71,4 +71,9 @@ uint64_t cmd_size(const char *option, const char *arg);
 int64_t cmd_duration(const char *option, const char *arg);
 int64_t cmd_period(const char *option, const char *arg); /* above 0 */
 
+/* -z[LEVEL], which compresses output (dl_output_compress). */
+#define CMD_ZSTD "z::"
+#define CMD_ZSTD_LONG {"zstd", optional_argument, NULL, 'z'}
+int cmd_zstd(const char *arg); /* the level; arg may be NULL */
+
 #endif

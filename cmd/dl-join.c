@@ -7,18 +7,19 @@
 #include "tensor/join.h"
 
 static const char usage[] =
-	"usage: dl-join [-b BASE] [-l LAYOUT] [-o FILE] [SOURCE ...]\n"
-	"       dl-join [-o FILE] [--insecure] LINK\n"
+	"usage: dl-join [-b BASE] [-l LAYOUT] [-o FILE] [-z[LEVEL]] [SOURCE ...]\n"
+	"       dl-join [-o FILE] [-z[LEVEL]] [--insecure] LINK\n"
 	"  -b, --base BASE      the model that deltas are added to\n"
 	"  -l, --layout LAYOUT  what the model must hold\n"
 	"  -o, --output FILE    the model, instead of standard output\n"
+	"  -z, --zstd[=LEVEL]   compress it, level 1 to 19 (3)\n"
 	"  --insecure           allow plain tcp\n"
 	"  -h, --help  -V, --version  -q, --quiet  -v, --verbose\n";
 
 struct options {
 	const char *base, *layout, *output;
 	char **source;
-	int sources;
+	int sources, zstd;
 	enum dl_insecure allowed;
 };
 
@@ -34,12 +35,13 @@ static int read_sources(struct dl_model *parts, const struct options *o,
 	return rc;
 }
 
-static int write_model(const struct dl_join *j, const char *path,
+static int write_model(const struct dl_join *j, const struct options *options,
 	struct dl_err *e)
 {
 	struct dl_output o;
-	int rc = dl_output_open(&o, path, e);
+	int rc = dl_output_open(&o, options->output, e);
 
+	dl_output_compress(&o, options->zstd);
 	if (!rc)
 		rc = dl_join_write(j, &o, e);
 	if (!rc)
@@ -66,7 +68,7 @@ static int join(const struct options *o)
 	if (!rc)
 		rc = dl_join_check(&j, &e);
 	if (!rc)
-		rc = write_model(&j, o->output, &e);
+		rc = write_model(&j, o, &e);
 	dl_model_close(&parts);
 	dl_model_close(&base);
 	dl_layout_release(&layout);
@@ -79,8 +81,9 @@ static int join_link(const struct options *o)
 
 	if (o->sources != 1 || o->base || o->layout)
 		cmd_usage("a link stands alone: its syncer has the layout");
-	return join_live(o->source[0], o->allowed, o->output, &e) ? cmd_fail(&e)
-								  : 0;
+	return join_live(o->source[0], o->allowed, o->output, o->zstd, &e)
+		? cmd_fail(&e)
+		: 0;
 }
 
 int main(int argc, char **argv)
@@ -89,16 +92,17 @@ int main(int argc, char **argv)
 		{"base", required_argument, NULL, 'b'},
 		{"layout", required_argument, NULL, 'l'},
 		{"output", required_argument, NULL, 'o'},
-		{"insecure", no_argument, NULL, INSECURE}, CMD_LONG, {0}};
+		{"insecure", no_argument, NULL, INSECURE}, CMD_ZSTD_LONG,
+		CMD_LONG, {0}};
 	static char dash[] = "-", *standard_input[] = {dash};
-	struct options o = {NULL, NULL, "-", standard_input, 1,
-		DL_INSECURE_NO};
+	struct options o = {.output = "-", .source = standard_input,
+		.sources = 1};
 	int opt;
 
 	cmd_init("dl-join", usage);
 	dl_output_on_signal();
-	while ((opt = getopt_long(argc, argv, "b:l:o:" CMD_SHORT, options,
-			NULL))
+	while ((opt = getopt_long(argc, argv, "b:l:o:" CMD_ZSTD CMD_SHORT,
+			options, NULL))
 		!= -1)
 		switch (opt) {
 		case 'b':
@@ -109,6 +113,9 @@ int main(int argc, char **argv)
 			break;
 		case 'o':
 			o.output = optarg;
+			break;
+		case 'z':
+			o.zstd = cmd_zstd(optarg);
 			break;
 		case INSECURE:
 			if (o.allowed != DL_INSECURE_ANYWHERE)

@@ -3,14 +3,20 @@
 #include "cmd/frag.h"
 #include "tensor/diff.h"
 
-static int write_deltas(const struct dl_model *base,
+struct options {
+	const char *layout, *output, *base, *model;
+	int zstd;
+};
+
+static int write_deltas(const struct options *d, const struct dl_model *base,
 	const struct dl_model *theta, const struct dl_layout *l,
-	const char *path, struct dl_err *e)
+	struct dl_err *e)
 {
 	uint32_t n = l ? l->fragments : 1;
 	struct dl_output o;
-	int rc = dl_output_open(&o, path, e);
+	int rc = dl_output_open(&o, d->output, e);
 
+	dl_output_compress(&o, d->zstd);
 	for (uint32_t i = 0; !rc && i < n; i++)
 		rc = dl_diff_write(base, theta, l, i, &o, e);
 	if (!rc)
@@ -19,23 +25,22 @@ static int write_deltas(const struct dl_model *base,
 	return rc;
 }
 
-static int diff(const char *layout, const char *out, const char *base_path,
-	const char *path)
+static int diff(const struct options *d)
 {
 	struct dl_model base = DL_MODEL_INIT, theta = DL_MODEL_INIT;
-	struct dl_layout l = {0};
+	struct dl_layout layout = {0}, *l = d->layout ? &layout : NULL;
 	struct dl_err e;
-	int rc = layout ? dl_layout_read(&l, layout, &e) : 0;
+	int rc = l ? dl_layout_read(l, d->layout, &e) : 0;
 
 	if (!rc)
-		rc = frag_open(&base, base_path, &e);
+		rc = frag_open(&base, d->base, &e);
 	if (!rc)
-		rc = frag_open(&theta, path, &e);
+		rc = frag_open(&theta, d->model, &e);
 	if (!rc)
-		rc = write_deltas(&base, &theta, layout ? &l : NULL, out, &e);
+		rc = write_deltas(d, &base, &theta, l, &e);
 	dl_model_close(&theta);
 	dl_model_close(&base);
-	dl_layout_release(&l);
+	dl_layout_release(&layout);
 	return rc ? cmd_fail(&e) : 0;
 }
 
@@ -43,24 +48,31 @@ int frag_diff(int argc, char **argv)
 {
 	static const struct option options[] = {
 		{"layout", required_argument, NULL, 'l'},
-		{"output", required_argument, NULL, 'o'}, CMD_LONG, {0}};
-	const char *layout = NULL, *out = "-";
+		{"output", required_argument, NULL, 'o'}, CMD_ZSTD_LONG,
+		CMD_LONG, {0}};
+	struct options d = {.output = "-", .model = "-"};
 	int opt;
 
-	while ((opt = getopt_long(argc, argv, "l:o:" CMD_SHORT, options, NULL))
+	while ((opt = getopt_long(argc, argv, "l:o:" CMD_ZSTD CMD_SHORT,
+			options, NULL))
 		!= -1)
 		switch (opt) {
 		case 'l':
-			layout = optarg;
+			d.layout = optarg;
 			break;
 		case 'o':
-			out = optarg;
+			d.output = optarg;
+			break;
+		case 'z':
+			d.zstd = cmd_zstd(optarg);
 			break;
 		default:
 			cmd_common_option(opt);
 		}
 	if (argc - optind < 1 || argc - optind > 2)
 		cmd_usage("diff takes a base and a model");
-	return diff(layout, out, argv[optind],
-		optind + 1 < argc ? argv[optind + 1] : "-");
+	d.base = argv[optind];
+	if (optind + 1 < argc)
+		d.model = argv[optind + 1];
+	return diff(&d);
 }

@@ -6,55 +6,61 @@
 #include "cmd/frag.h"
 #include "tensor/split.h"
 
-static int to_folder(const struct dl_layout *l, const struct dl_model *m,
-	const char *folder, struct dl_err *e)
+struct options {
+	const char *layout, *folder, *model;
+	int zstd;
+};
+
+/* Records from to to - 1, one after another. */
+static int write_records(const struct options *s, const struct dl_layout *l,
+	const struct dl_model *m, const char *path, uint32_t from, uint32_t to,
+	struct dl_err *e)
 {
+	struct dl_output o;
+	int rc = dl_output_open(&o, path, e);
+
+	dl_output_compress(&o, s->zstd);
+	for (uint32_t i = from; !rc && i < to; i++)
+		rc = dl_split_write(l, m, i, &o, e);
+	if (!rc)
+		rc = dl_output_commit(&o, e);
+	dl_output_abort(&o);
+	return rc;
+}
+
+static int to_folder(const struct options *s, const struct dl_layout *l,
+	const struct dl_model *m, struct dl_err *e)
+{
+	const char *end = s->zstd ? ".frag.zst" : ".frag";
 	uint32_t n = dl_split_records(l, m);
-	int rc = dl_make_folder(folder, e);
+	int rc = dl_make_folder(s->folder, e);
 
 	for (uint32_t i = 0; !rc && i < n; i++) {
 		char *path = i < l->fragments
-			? dl_sprintf("%s/%03u.frag", folder, i)
-			: dl_sprintf("%s/local.frag", folder);
-		struct dl_output o;
+			? dl_sprintf("%s/%03u%s", s->folder, i, end)
+			: dl_sprintf("%s/local%s", s->folder, end);
 
-		rc = dl_output_open(&o, path, e);
-		if (!rc)
-			rc = dl_split_write(l, m, i, &o, e);
-		if (!rc)
-			rc = dl_output_commit(&o, e);
-		dl_output_abort(&o);
+		rc = write_records(s, l, m, path, i, i + 1, e);
 		free(path);
 	}
 	return rc;
 }
 
-static int to_stdout(const struct dl_layout *l, const struct dl_model *m,
-	struct dl_err *e)
-{
-	uint32_t n = dl_split_records(l, m);
-	struct dl_output o;
-	int rc = dl_output_open(&o, "-", e);
-
-	for (uint32_t i = 0; !rc && i < n; i++)
-		rc = dl_split_write(l, m, i, &o, e);
-	return rc ? rc : dl_output_commit(&o, e);
-}
-
-static int split(const char *layout, const char *folder, const char *path)
+static int split(const struct options *s)
 {
 	struct dl_model m = DL_MODEL_INIT;
 	struct dl_layout l;
 	struct dl_err e;
-	int rc = dl_layout_read(&l, layout, &e);
+	int rc = dl_layout_read(&l, s->layout, &e);
 
 	if (!rc)
-		rc = frag_open(&m, path, &e);
+		rc = frag_open(&m, s->model, &e);
 	if (!rc && (rc = dl_layout_match(&l, &m, &e)))
-		dl_at(&e, "%s", path);
+		dl_at(&e, "%s", s->model);
 	if (!rc)
-		rc = folder ? to_folder(&l, &m, folder, &e)
-			    : to_stdout(&l, &m, &e);
+		rc = s->folder ? to_folder(s, &l, &m, &e)
+			       : write_records(s, &l, &m, "-", 0,
+					 dl_split_records(&l, &m), &e);
 	dl_model_close(&m);
 	dl_layout_release(&l);
 	return rc ? cmd_fail(&e) : 0;
@@ -64,25 +70,32 @@ int frag_split(int argc, char **argv)
 {
 	static const struct option options[] = {
 		{"layout", required_argument, NULL, 'l'},
-		{"output", required_argument, NULL, 'o'}, CMD_LONG, {0}};
-	const char *layout = NULL, *folder = NULL;
+		{"output", required_argument, NULL, 'o'}, CMD_ZSTD_LONG,
+		CMD_LONG, {0}};
+	struct options s = {.model = "-"};
 	int opt;
 
-	while ((opt = getopt_long(argc, argv, "l:o:" CMD_SHORT, options, NULL))
+	while ((opt = getopt_long(argc, argv, "l:o:" CMD_ZSTD CMD_SHORT,
+			options, NULL))
 		!= -1)
 		switch (opt) {
 		case 'l':
-			layout = optarg;
+			s.layout = optarg;
 			break;
 		case 'o':
-			folder = optarg;
+			s.folder = optarg;
+			break;
+		case 'z':
+			s.zstd = cmd_zstd(optarg);
 			break;
 		default:
 			cmd_common_option(opt);
 		}
-	if (!layout)
+	if (!s.layout)
 		cmd_usage("split needs a layout (-l)");
 	if (argc - optind > 1)
 		cmd_usage("split takes one model");
-	return split(layout, folder, optind < argc ? argv[optind] : "-");
+	if (optind < argc)
+		s.model = argv[optind];
+	return split(&s);
 }

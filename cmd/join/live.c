@@ -73,13 +73,14 @@ static int on_whole(void *ctx, struct dl_conn *c, const struct dl_message *m,
 }
 
 static int write_model(
-	const struct live *v, const char *output, struct dl_err *e)
+	const struct live *v, const char *output, int zstd, struct dl_err *e)
 {
 	struct dl_output o = DL_OUTPUT_INIT;
 	int code = dl_output_open(&o, output, e);
 
 	if (code)
 		return code;
+	dl_output_compress(&o, zstd);
 	code = dl_packed_write(&v->layout, (const float *const *)v->values,
 		DL_PACKED_OWN, &o, e);
 	if (!code)
@@ -116,7 +117,7 @@ static int fetch(struct live *v, const struct dl_address *a,
 }
 
 int join_live(const char *link, enum dl_insecure allowed, const char *output,
-	struct dl_err *e)
+	int zstd, struct dl_err *e)
 {
 	struct live v = {0};
 	struct dl_address a;
@@ -125,7 +126,7 @@ int join_live(const char *link, enum dl_insecure allowed, const char *output,
 	if (!code)
 		code = fetch(&v, &a, allowed, e);
 	if (!code)
-		code = write_model(&v, output, e);
+		code = write_model(&v, output, zstd, e);
 	release(&v);
 	return code;
 }

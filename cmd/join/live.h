@@ -10,8 +10,9 @@
 /* 1 when a source is a link and not a file. */
 int join_is_link(const char *source);
 
-/* Asks the syncer at that link for the model and writes it to output. */
+/* Asks the syncer at that link for the model and writes it to output,
+ * compressed at level zstd when that is above 0. */
 int join_live(const char *link, enum dl_insecure allowed, const char *output,
-	struct dl_err *e);
+	int zstd, struct dl_err *e);
 
 #endif

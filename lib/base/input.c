@@ -10,7 +10,11 @@ enum { CHUNK = 1 << 17 };
 
 int dl_input_is_zstd(const void *p, size_t n)
 {
-	return n >= DL_ZSTD_MAGIC && dl_le32(p) == ZSTD_MAGICNUMBER;
+	uint32_t magic = n < DL_ZSTD_MAGIC ? 0 : dl_le32(p);
+
+	return magic == ZSTD_MAGICNUMBER ||
+	       (magic & ZSTD_MAGIC_SKIPPABLE_MASK) ==
+		       ZSTD_MAGIC_SKIPPABLE_START;
 }
 
 void dl_input_init(struct dl_input *in, int fd)

@@ -1,6 +1,7 @@
 /*
  * Reading a file or pipe from beginning to end; what is compressed by zstd is
- * recognised by its magic and decompressed on the way.
+ * recognised by its magic and decompressed on the way: any number of frames,
+ * skippable ones among them, and nothing else after them.
  */
 #ifndef DL_BASE_INPUT_H
 #define DL_BASE_INPUT_H

@@ -13,6 +13,7 @@
 
 #include "base/err.h"
 #include "base/hash.h"
+#include "base/input.h"
 #include "base/mem.h"
 #include "sync/sync.h"
 
@@ -77,8 +78,8 @@ struct dl_tape_reader {
 	uint64_t line; /* number of the last line, from 1 */
 	int torn;      /* the input ended inside a line, which was ignored */
 	/* private */
-	int fd;
 	const char *place;
+	struct dl_input in;
 	struct dl_buf buf;
 	size_t at;
 	int end;

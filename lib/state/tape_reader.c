@@ -2,19 +2,18 @@
 #include "state/tape.h"
 
 #include <string.h>
-#include <unistd.h>
-
-#include "base/file.h"
 
 enum { BLOCK = 1 << 16, LINE_LIMIT = 1 << 28 };
 
 void dl_tape_reader_init(struct dl_tape_reader *r, int fd, const char *place)
 {
-	*r = (struct dl_tape_reader){.fd = fd, .place = place};
+	*r = (struct dl_tape_reader){.place = place};
+	dl_input_init(&r->in, fd);
 }
 
 void dl_tape_reader_release(struct dl_tape_reader *r)
 {
+	dl_input_release(&r->in);
 	dl_buf_free(&r->buf);
 }
 
@@ -43,13 +42,11 @@ static ssize_t fill_line(struct dl_tape_reader *r, struct dl_err *e)
 			return -1;
 		}
 		dl_buf_reserve(&r->buf, BLOCK);
-		n = dl_read_full(r->fd, r->buf.data + seen, BLOCK);
-		if (n < 0) {
-			dl_fail_sys(e, DL_IOERR, "cannot read");
+		n = dl_input_read(&r->in, r->buf.data + seen, BLOCK, e);
+		if (n < 0)
 			return -1;
-		}
 		r->buf.len += (size_t)n;
-		r->end = n < BLOCK;
+		r->end = !n;
 	}
 }
 

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/input.h"
 #include "tensor/record.h"
 
 enum { IN_LENGTH, IN_HEADER, IN_DATA, AT_END, REFUSED };
@@ -79,8 +80,11 @@ static size_t gather(
 static int take_length(struct dl_reader *r, struct dl_err *e)
 {
 	uint64_t n = dl_le64(r->head.data);
-	int code = check_limit("header claims", n, r->limits.header, e);
+	int code;
 
+	if (r->record && dl_input_is_zstd(r->head.data, r->head.len))
+		return dl_fail(e, DL_DATA, DL_RECORD_MIXED);
+	code = check_limit("header claims", n, r->limits.header, e);
 	if (code)
 		return code;
 	dl_buf_clear(&r->head);

@@ -117,6 +117,9 @@ struct dl_reader {
 	size_t current;   /* tensor that byte belongs to */
 };
 
+/* The fact about a zstd frame that begins where a record should. */
+#define DL_RECORD_MIXED "compressed by zstd, unlike what comes before it"
+
 void dl_reader_init(struct dl_reader *r, struct dl_limits limits);
 void dl_reader_release(struct dl_reader *r);
 enum dl_reader_event dl_reader_feed(struct dl_reader *r, const void *p,

@@ -129,6 +129,8 @@ static int header_at(int fd, uint64_t size, uint64_t at, struct dl_header *h,
 		return dl_fail(e, DL_DATA, "ends inside a header's length");
 	if (dl_pread_full(fd, length, sizeof length, at) != sizeof length)
 		return dl_fail_sys(e, DL_IOERR, "cannot read");
+	if (at && dl_input_is_zstd(length, sizeof length))
+		return dl_fail(e, DL_DATA, DL_RECORD_MIXED);
 	n = dl_le64(length);
 	*data = at + sizeof length + n;
 	if (n > limits.header)

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/input.h"
 #include "base/mem.h"
 #include "base/rng.h"
 
@@ -36,29 +37,41 @@ static int check_file(int fd, size_t before, const char *path, struct dl_err *e)
 				 path);
 }
 
-/* Appends one file to data; room for all of them is made by doubling. */
+/* Appends what is left of in to data; room is made by doubling. */
+static int read_on(struct dl_buf *data, struct dl_input *in, const char *path,
+	struct dl_err *e)
+{
+	ssize_t n;
+	int rc;
+
+	do {
+		dl_buf_reserve(data, 1 << 20);
+		n = dl_input_read(in, data->data + data->len, 1 << 20, e);
+		if (n < 0)
+			return dl_at(e, "%s", path);
+		data->len += (size_t)n;
+		rc = check_room(data->len, path, e);
+	} while (!rc && n);
+	return rc;
+}
+
 static int read_file(
 	struct dl_buf *data, const char *path, int ids, struct dl_err *e)
 {
 	int fd, rc = dl_open_read(path, &fd, e);
 	size_t before = data->len;
-	ssize_t n = 1;
+	struct dl_input in;
 
 	if (rc)
 		return rc;
+	dl_input_init(&in, fd);
 	rc = check_file(fd, before, path, e);
-	while (!rc && n > 0) {
-		dl_buf_reserve(data, 1 << 20);
-		n = dl_read_full(fd, data->data + data->len, 1 << 20);
-		if (n > 0)
-			data->len += (size_t)n;
-		rc = check_room(data->len, path, e);
-	}
-	if (n < 0)
-		rc = dl_fail_sys(e, DL_IOERR, "%s", path);
-	else if (!rc && ids && (data->len - before) % 2)
+	if (!rc)
+		rc = read_on(data, &in, path, e);
+	if (!rc && ids && (data->len - before) % 2)
 		rc = dl_fail(e, DL_DATA,
 			"%s: an odd number of bytes, so not 16-bit ids", path);
+	dl_input_release(&in);
 	close(fd);
 	return rc;
 }

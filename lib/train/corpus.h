@@ -1,8 +1,8 @@
 /*
  * Text to train on: files of bytes, one token a byte, or of 16-bit
  * little-endian token ids, read one after another into memory as one run of
- * tokens. Its end is held out, to see how well the model does on text that it
- * was not trained on.
+ * tokens; what zstd compressed is decompressed. Its end is held out, to see how
+ * well the model does on text that it was not trained on.
  *
  * A sample is a function of (key, clock) alone, so nothing but the clock must
  * be saved to go on where training stopped.

@@ -233,22 +233,6 @@ hash_tensors() {
 	head -c 1000 m | refused 65 "standard input" dl-frag show
 }
 
-@test "zstd is recognised in files and pipes" {
-	command -v zstd || skip "no zstd program"
-	make_llama
-	zstd -q m
-	zstd -q layout.tsv
-	dl-frag show <m.zst | sed 's/^\(# record.0.\)-/\1m/' >shown
-	dl-frag show m | cmp - shown
-	dl-frag check -e m m.zst
-	dl-frag split -l layout.tsv.zst m.zst | zstd | dl-join | cmp - m
-	# Frames follow one another as records do.
-	for f in frags/*.frag; do zstd -c "$f"; done | dl-join | cmp - m
-	head -c 300 m.zst >cut.zst
-	refused 65 "cut.zst: zstd: ends inside a frame" dl-frag check cut.zst
-	refused 65 "cut.zst: zstd: ends inside a frame" dl-frag show cut.zst
-}
-
 @test "input without an end is refused at its first bad header" {
 	make_llama
 	ulimit -f 20480

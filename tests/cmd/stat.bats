@@ -129,6 +129,17 @@ line() {
 	[ "$status" -eq 0 ] && [ -z "$stderr" ]
 }
 
+@test "a tape may be compressed" {
+	command -v zstd >/dev/null || skip "no zstd program"
+	one_round >tape
+	dl-stat -t tape >want
+	zstd -qc tape | dl-stat -t - | cmp - want
+	zstd -qc tape | head -c 100 >cut
+	run dl-stat -t cut
+	[ "$status" -eq 65 ]
+	[[ $output = *"cut: line 1: zstd: ends inside a frame" ]]
+}
+
 @test "learners that only take turns are told of" {
 	quorum=1
 	{

@@ -1,0 +1,50 @@
+/*
+ * Output that appears whole or not at all (temporary name, fsync, rename, fsync
+ * of the folder), compressed by zstd where that is asked for.
+ */
+#ifndef DL_BASE_OUTPUT_H
+#define DL_BASE_OUTPUT_H
+
+#include <stddef.h>
+
+#include "base/err.h"
+
+/* A file being written beside its final name. */
+struct dl_output {
+	int fd;
+	char *path; /* owned; NULL for standard output and when closed */
+	/* private */
+	struct dl_output_temp *temp;
+	struct dl_output_zstd *zstd;
+};
+#define DL_OUTPUT_INIT                                                         \
+	{                                                                      \
+		-1, NULL, NULL, NULL                                           \
+	}
+
+/*
+ * Begins path; "-" writes to standard output. 73 when it cannot be made. The
+ * temporary file is removed by dl_output_abort, at exit, and by a fatal signal
+ * when the program called dl_output_on_signal.
+ */
+int dl_output_open(struct dl_output *o, const char *path, struct dl_err *e);
+/* Before anything is written: what follows is one zstd frame of that level, 1
+ * to 19, with a checksum. Level 0 is no compression. */
+void dl_output_compress(struct dl_output *o, int level);
+int dl_output_write(
+	struct dl_output *o, const void *p, size_t n, struct dl_err *e);
+/* Makes it durable under its name; 74 on failure, nothing left behind. */
+int dl_output_commit(struct dl_output *o, struct dl_err *e);
+/*
+ * The same of n > 0 outputs in one folder, which get their names when all of
+ * them are on the disk, the last when the others have theirs: readers look for
+ * that one. On failure none is left behind.
+ */
+int dl_output_commit_all(struct dl_output *o, size_t n, struct dl_err *e);
+void dl_output_abort(struct dl_output *o); /* no-op when closed */
+/* Could path be made? For those who work long before they write: 73 if not. */
+int dl_output_check(const char *path, struct dl_err *e);
+/* For filters: SIGINT, SIGTERM, SIGHUP, SIGPIPE clean up, then kill. */
+void dl_output_on_signal(void);
+
+#endif
