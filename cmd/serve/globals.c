@@ -3,26 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cmd/segments.h"
 #include "merge/outer.h"
 #include "tensor/packed.h"
-
-/* The segments of fragment p; alias tensors have no values of their own. */
-static size_t cut_segments(const struct dl_layout *l, uint32_t p,
-	enum dl_rule rda, struct dl_segment **out)
-{
-	const struct dl_layout_fragment *f = &l->fragment[p];
-	size_t n = 0;
-
-	*out = dl_alloc_array(f->tensors, sizeof **out);
-	for (size_t i = f->first; i < f->first + f->tensors; i++) {
-		const struct dl_layout_tensor *t = &l->tensor[i];
-
-		if (t->rule != DL_ALIAS)
-			(*out)[n++] = (struct dl_segment){t->offset,
-				t->elements, t->rule == DL_RDA ? rda : t->rule};
-	}
-	return n;
-}
 
 static struct values *new_values(struct globals *g, uint32_t p)
 {
@@ -59,7 +42,7 @@ static void allocate(struct globals *g, const struct sync_options *o)
 		size_t bytes = shelf_bytes(&g->shelf, p);
 
 		g->segments[p] =
-			cut_segments(layout, p, o->rule, &g->segment[p]);
+			segments_cut(layout, p, o->rule, &g->segment[p]);
 		g->values[p] = new_values(g, p);
 		g->momentum[p] = shelf_take(&g->shelf, p);
 		if (bytes > g->update_bytes)
