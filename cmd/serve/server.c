@@ -62,7 +62,8 @@ static int commit(struct server *s, uint32_t p)
 
 	dl_sync_save(s->core, p, &saved);
 	code = dl_store_commit(
-		g->store, p, g->values[p]->data, g->momentum[p], &saved, &e);
+		g->store, p, g->values[p]->data, g->momentum[p], NULL, &saved,
+		&e);
 	dl_sync_saved_release(&saved);
 	if (!code)
 		return 0;

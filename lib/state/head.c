@@ -16,6 +16,10 @@ static void put_files(struct dl_buf *out, const struct dl_head_files *f)
 	dl_put_string(out, f->global);
 	dl_put_key(out, "momentum");
 	dl_put_string(out, f->momentum);
+	if (*f->error) {
+		dl_put_key(out, "error");
+		dl_put_string(out, f->error);
+	}
 	dl_buf_byte(out, '}');
 }
 
@@ -54,13 +58,19 @@ static int take_run(struct dl_json *j, struct dl_head *h)
 
 static int take_files(struct dl_json *j, struct dl_head_files *f)
 {
-	return dl_take(j, DL_JSON_OBJECT) || dl_take_key(j, "made") ||
-			       dl_take_version(j, &f->made) ||
-			       dl_take_key(j, "global") ||
-			       dl_take_hash(j, f->global) ||
-			       dl_take_key(j, "momentum") ||
-			       dl_take_hash(j, f->momentum) ||
-			       dl_take(j, DL_JSON_OBJECT_END)
+	enum dl_json_token t;
+
+	if (dl_take(j, DL_JSON_OBJECT) || dl_take_key(j, "made") ||
+		dl_take_version(j, &f->made) || dl_take_key(j, "global") ||
+		dl_take_hash(j, f->global) || dl_take_key(j, "momentum") ||
+		dl_take_hash(j, f->momentum))
+		return DL_DATA;
+	t = dl_json_next(j);
+	if (t == DL_JSON_OBJECT_END || t == DL_JSON_BAD)
+		return t == DL_JSON_BAD ? DL_DATA : 0;
+	if (t != DL_JSON_KEY || !dl_json_is(j, "error"))
+		return dl_refuse(j, "expected the key 'error' or the end");
+	return dl_take_hash(j, f->error) || dl_take(j, DL_JSON_OBJECT_END)
 		       ? DL_DATA
 		       : 0;
 }

@@ -8,11 +8,13 @@
 #include "base/mem.h"
 #include "state/store.h"
 
-/* The two files of a fragment, global/P.E.N and momentum/P.E.N. Their version
- * is that of the merge that made them; the epoch may have risen since. */
+/* The files of a fragment, global/P.E.N, momentum/P.E.N and perhaps error/P.E.N.
+ * Their version is that of the merge that made them; the epoch may have risen
+ * since. */
 struct dl_head_files {
 	struct dl_version made;
 	char global[DL_HASH_HEX], momentum[DL_HASH_HEX]; /* BLAKE2b */
+	char error[DL_HASH_HEX];			 /* "": there is none */
 };
 
 struct dl_head {

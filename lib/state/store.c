@@ -48,7 +48,7 @@ static int read_layout(struct dl_store *s, struct dl_err *e)
 	return rc;
 }
 
-/* 1 when name is global's or momentum's, and HEAD does not name it. */
+/* 1 when name is a fragment's, and HEAD does not name it. */
 static int is_leftover(const struct dl_store *s, const char *name)
 {
 	char *end, *now;
@@ -82,7 +82,7 @@ static int remove_from(const struct dl_store *s, const char *sub,
 	struct dirent *entry;
 	int rc = 0;
 
-	if (!d)
+	if (!d && errno != ENOENT)
 		rc = dl_fail_sys(e, DL_IOERR, "%s", folder);
 	while (d && !rc && (entry = readdir(d)))
 		if (unwanted(s, entry->d_name) &&
@@ -219,6 +219,16 @@ int dl_store_load(struct dl_store *s, uint32_t p, float *values,
 			    s, DL_STORE_MOMENTUM, p, momentum, f->momentum, e);
 }
 
+int dl_store_load_error(
+	struct dl_store *s, uint32_t p, float *error, struct dl_err *e)
+{
+	const char *hash = s->head.files[p].error;
+
+	if (!*hash)
+		return dl_fail(e, DL_NO, "no error");
+	return load_file(s, DL_STORE_ERROR, p, error, hash, e);
+}
+
 /*
  * Makes next the state of the store, on disk and then here. It goes through
  * its own text, so what is committed can be read again.
@@ -263,11 +273,13 @@ static int refuse_commit(const struct dl_store *s,
 }
 
 /* The files that a commit replaced. What stays is collected at open. */
-static void remove_files(
-	const struct dl_store *s, uint32_t p, struct dl_version made)
+static void remove_files(const struct dl_store *s, uint32_t p,
+	const struct dl_head_files *files)
 {
-	for (int k = 0; k < DL_STORE_KINDS; k++) {
-		char *path = dl_store_file_path(s->folder, k, p, made);
+	int kinds = *files->error ? DL_STORE_KINDS : DL_STORE_ERROR;
+
+	for (int k = 0; k < kinds; k++) {
+		char *path = dl_store_file_path(s->folder, k, p, files->made);
 
 		unlink(path);
 		free(path);
@@ -275,16 +287,16 @@ static void remove_files(
 }
 
 int dl_store_commit(struct dl_store *s, uint32_t p, const float *values,
-	const float *momentum, const struct dl_sync_saved *saved,
-	struct dl_err *e)
+	const float *momentum, const float *error,
+	const struct dl_sync_saved *saved, struct dl_err *e)
 {
 	struct dl_head next = s->head;
-	struct dl_version made = s->head.files[p].made;
+	struct dl_head_files old = s->head.files[p];
 	size_t size = s->layout.fragments * sizeof *next.files;
 	int rc = refuse_commit(s, saved, e);
 
 	/* A name is used once: HEAD may still name the file of that version. */
-	if (!rc && dl_version_cmp(saved->fragment[p].version, made) <= 0)
+	if (!rc && dl_version_cmp(saved->fragment[p].version, old.made) <= 0)
 		rc = dl_fail(e, DL_SOFTWARE,
 			"%s: fragment %u is at that version already", s->folder,
 			p);
@@ -294,12 +306,12 @@ int dl_store_commit(struct dl_store *s, uint32_t p, const float *values,
 	next.files = dl_alloc(size);
 	memcpy(next.files, s->head.files, size);
 	rc = dl_store_write_files(s->folder, &next, &s->layout, p, values,
-		momentum, next.files + p, e);
+		momentum, error, next.files + p, e);
 	if (!rc)
 		rc = move_head(s, &next, e);
 	free(next.files);
 	if (!rc)
-		remove_files(s, p, made);
+		remove_files(s, p, &old);
 	return rc;
 }
 

@@ -3,6 +3,8 @@
  *
  *	global/P.E.N    values of fragment P as made at version E.N, a record
  *	momentum/P.E.N  its outer optimizer's momentum, a record
+ *	error/P.E.N     what its updates still owe, a record; only in runs whose
+ *	                updates have a narrow codec
  *	layout.tsv      the layout
  *	lock            held by the one process that may write
  *	HEAD            names all of it, with everything a restart needs
@@ -67,13 +69,18 @@ const struct dl_sync_saved *dl_store_saved(const struct dl_store *s);
 int dl_store_load(struct dl_store *s, uint32_t p, float *values,
 	float *momentum, struct dl_err *e);
 
+/* The same of its error; DL_NO when it has none. */
+int dl_store_load_error(
+	struct dl_store *s, uint32_t p, float *error, struct dl_err *e);
+
 /*
  * Commits fragment p at version saved->fragment[p].version with all of saved
- * (dl_sync_save's for p). Durable when it returns 0.
+ * (dl_sync_save's for p); error NULL: it has none, even if it had one. Durable
+ * when it returns 0.
  */
 int dl_store_commit(struct dl_store *s, uint32_t p, const float *values,
-	const float *momentum, const struct dl_sync_saved *saved,
-	struct dl_err *e);
+	const float *momentum, const float *error,
+	const struct dl_sync_saved *saved, struct dl_err *e);
 
 /*
  * Commits saved alone: the risen epoch after dl_sync_restore. Files keep the

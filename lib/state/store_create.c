@@ -36,8 +36,8 @@ static int write_first(const char *folder, struct dl_head *h,
 			most = l->fragment[p].elements;
 	zero = dl_big_alloc(most * sizeof *zero);
 	for (uint32_t p = 0; !rc && p < l->fragments; p++)
-		rc = dl_store_write_files(
-			folder, h, l, p, values[p], zero, h->files + p, e);
+		rc = dl_store_write_files(folder, h, l, p, values[p], zero,
+			NULL, h->files + p, e);
 	dl_big_free(zero, most * sizeof *zero);
 	if (!rc) {
 		dl_head_write(&text, h);
@@ -51,7 +51,7 @@ static int make_folders(const char *folder, struct dl_err *e)
 {
 	int rc = dl_make_folder(folder, e);
 
-	for (int k = 0; !rc && k < DL_STORE_KINDS; k++) {
+	for (int k = 0; !rc && k < DL_STORE_ERROR; k++) {
 		char *path = dl_store_path(folder, dl_store_kinds[k]);
 
 		rc = dl_make_folder(path, e);

@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "state/store_file.h"
 
-const char *const dl_store_kinds[] = {"global", "momentum"};
+const char *const dl_store_kinds[] = {"global", "momentum", "error"};
 
 char *dl_store_path(const char *folder, const char *name)
 {
@@ -69,11 +69,12 @@ int dl_store_write_head(
 	return rc;
 }
 
-/* One of the two files of fragment p, at its version in h->saved. */
+/* One of the files of fragment p, at its version in h->saved. */
 static int write_file(const char *folder, const struct dl_head *h,
 	const struct dl_layout *l, int kind, uint32_t p, const float *data,
 	char *hash, struct dl_err *e)
 {
+	static const char *const names[] = {"params", "momentum", "error"};
 	const struct dl_sync_saved_fragment *f = h->saved.fragment + p;
 	struct dl_writer w = DL_WRITER_INIT;
 	char *path = dl_store_file_path(folder, kind, p, f->version);
@@ -83,8 +84,7 @@ static int write_file(const char *folder, const struct dl_head *h,
 	snprintf(version, sizeof version, "%" PRIu64 ".%" PRIu64,
 		f->version.epoch, f->version.number);
 	dl_writer_meta(&w, "dl.format", "1");
-	dl_writer_meta(
-		&w, "dl.kind", kind == DL_STORE_GLOBAL ? "params" : "momentum");
+	dl_writer_meta(&w, "dl.kind", names[kind]);
 	dl_writer_meta(&w, "dl.run", h->run.name);
 	dl_writer_meta(&w, "dl.layout", h->layout);
 	dl_writer_meta_u64(&w, "dl.fragment", p);
@@ -95,9 +95,26 @@ static int write_file(const char *folder, const struct dl_head *h,
 	return rc;
 }
 
+/* The folder of errors is made with the first, so that older stores and runs
+ * without one do as they are. */
+static int write_error(const char *folder, const struct dl_head *h,
+	const struct dl_layout *l, uint32_t p, const float *data, char *hash,
+	struct dl_err *e)
+{
+	char *path = dl_store_path(folder, dl_store_kinds[DL_STORE_ERROR]);
+	int there = !access(path, F_OK), rc = dl_make_folder(path, e);
+
+	if (!rc && !there)
+		rc = dl_fsync_folder(folder, e);
+	free(path);
+	return rc ? rc
+		  : write_file(folder, h, l, DL_STORE_ERROR, p, data, hash, e);
+}
+
 int dl_store_write_files(const char *folder, const struct dl_head *h,
 	const struct dl_layout *l, uint32_t p, const float *values,
-	const float *momentum, struct dl_head_files *files, struct dl_err *e)
+	const float *momentum, const float *error, struct dl_head_files *files,
+	struct dl_err *e)
 {
 	int rc = write_file(
 		folder, h, l, DL_STORE_GLOBAL, p, values, files->global, e);
@@ -105,6 +122,9 @@ int dl_store_write_files(const char *folder, const struct dl_head *h,
 	if (!rc)
 		rc = write_file(folder, h, l, DL_STORE_MOMENTUM, p, momentum,
 			files->momentum, e);
+	*files->error = '\0';
+	if (!rc && error)
+		rc = write_error(folder, h, l, p, error, files->error, e);
 	files->made = h->saved.fragment[p].version;
 	return rc;
 }

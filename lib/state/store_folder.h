@@ -8,8 +8,9 @@
 #include "base/mem.h"
 #include "state/head.h"
 
-/* The two files of a fragment, and the folders that they are in. */
-enum { DL_STORE_GLOBAL, DL_STORE_MOMENTUM, DL_STORE_KINDS };
+/* The files of a fragment, and the folders that they are in; that of errors is
+ * made with the first. */
+enum { DL_STORE_GLOBAL, DL_STORE_MOMENTUM, DL_STORE_ERROR, DL_STORE_KINDS };
 extern const char *const dl_store_kinds[DL_STORE_KINDS];
 
 /* Names, for the caller to free: FOLDER/NAME, P.E.N, FOLDER/KIND/P.E.N. */
@@ -26,10 +27,11 @@ int dl_store_lock(const char *folder, int *fd, struct dl_err *e);
 int dl_store_write_head(
 	const char *folder, const struct dl_buf *text, struct dl_err *e);
 
-/* Writes both files of fragment p, at its version in h->saved, durably; files
- * gets that version and their hashes. */
+/* Writes the files of fragment p, at its version in h->saved, durably; files
+ * gets that version and their hashes. error may be NULL: it has none. */
 int dl_store_write_files(const char *folder, const struct dl_head *h,
 	const struct dl_layout *l, uint32_t p, const float *values,
-	const float *momentum, struct dl_head_files *files, struct dl_err *e);
+	const float *momentum, const float *error, struct dl_head_files *files,
+	struct dl_err *e);
 
 #endif

@@ -48,6 +48,8 @@ static void note(const char *call, const char *path)
 		place = "/global";
 	else if (strstr(path, "/momentum/"))
 		place = "/momentum";
+	else if (strstr(path, "/error/"))
+		place = "/error";
 	dl_buf_printf(&calls_made, ":%s", place + 1);
 }
 

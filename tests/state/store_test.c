@@ -151,13 +151,37 @@ static struct dl_store *open_store(enum dl_store_mode mode)
 	return s;
 }
 
+/* What its updates owe, in commits of a run that has such. */
+static const float *error(uint32_t p, uint64_t n)
+{
+	static float v[MOST];
+
+	for (uint32_t i = 0; i < MOST; i++)
+		v[i] = 1 / (float)(100 * n + 10 * p + i + 1);
+	return v;
+}
+
+static int owes; /* commits are of such a run */
+
 static int commit(struct dl_store *s, uint32_t p, uint64_t n, struct dl_err *e)
 {
 	struct dl_sync_saved v = state(p, n);
-	int rc = dl_store_commit(s, p, values(p, n), momentum(p, n), &v, e);
+	int rc = dl_store_commit(s, p, values(p, n), momentum(p, n),
+		owes ? error(p, n) : NULL, &v, e);
 
 	dl_sync_saved_release(&v);
 	return rc;
+}
+
+/* 1 when the error of p is that of version n; none at 0 and in other runs. */
+static int holds_error(struct dl_store *s, uint32_t p, uint64_t n)
+{
+	size_t size = layout.fragment[p].elements * sizeof(float);
+	float got[MOST];
+	struct dl_err e;
+	int rc = dl_store_load_error(s, p, got, &e);
+
+	return owes && n ? !rc && !memcmp(got, error(p, n), size) : rc == DL_NO;
 }
 
 /* 1 when s holds state(p, n) and the arrays that go with it. */
@@ -175,7 +199,8 @@ static int holds(struct dl_store *s, uint32_t p, uint64_t n)
 
 		same = !dl_store_load(s, i, got, push, &e) &&
 		       !memcmp(got, values(i, at), size) &&
-		       !memcmp(push, momentum(i, at), size);
+		       !memcmp(push, momentum(i, at), size) &&
+		       holds_error(s, i, at);
 	}
 	return same;
 }
@@ -200,7 +225,8 @@ static int files_in(const char *sub)
 
 static int files(void)
 {
-	return files_in(".") + files_in("global") + files_in("momentum");
+	return files_in(".") + files_in("global") + files_in("momentum") +
+	       files_in("error");
 }
 
 /* HEAD, layout.tsv, lock and two files a fragment. */
@@ -318,18 +344,19 @@ static void test_crashes(void)
 		fresh();
 		died = die_in_commit(n);
 		s = open_store(DL_STORE_OWN);
-		before += holds(s, 1, 0);
-		after += holds(s, 1, 1);
-		broken += files() != FILES || commit(s, 1, 2, &e) ||
+		before += holds(s, 1, 0) && files() == FILES;
+		after += holds(s, 1, 1) && files() == FILES + owes;
+		broken += commit(s, 1, 2, &e) ||
 			  !holds(s, 1, 2);
 		dl_store_close(s);
 		if (!died)
 			break;
 	}
 	ok(before > 5 && after > 1 && before + after == n,
-		"a crash leaves the old state (%d places) or the new (%d)",
+		"a crash leaves the old state (%d places) or the new (%d), "
+		"and nothing else",
 		before, after);
-	ok(!broken, "and nothing else; the next commit goes on");
+	ok(!broken, "the next commit goes on");
 }
 
 static void test_failures(void)
@@ -357,7 +384,7 @@ static void test_failures(void)
 		retried += !commit(s, 1, 1, &e) && holds(s, 1, 1);
 		dl_store_close(s);
 		s = open_store(DL_STORE_OWN);
-		retried -= !holds(s, 1, 1) || files() != FILES;
+		retried -= !holds(s, 1, 1) || files() != FILES + owes;
 		dl_store_close(s);
 	}
 	ok(failed > 5 && told == failed, "%d of %d failures named", told,
@@ -383,6 +410,53 @@ static void test_order(void)
 	dl_store_close(s);
 	ok(!strcmp(faults_log(), once),
 		"files, folders, HEAD, then what is gone: %s", faults_log());
+}
+
+static void test_order_of_errors(void)
+{
+	static const char first[] = "rename:momentum fsync fsync "
+				    "write write fsync rename:error fsync "
+				    "write fsync rename:HEAD fsync "
+				    "unlink:global unlink:momentum";
+	static const char next[] = "rename:momentum fsync "
+				   "write write fsync rename:error fsync "
+				   "write fsync rename:HEAD fsync "
+				   "unlink:global unlink:momentum unlink:error";
+	struct dl_store *s;
+	struct dl_err e;
+
+	fresh();
+	s = open_store(DL_STORE_OWN);
+	faults_arm(FAULT_NONE, 0);
+	must(commit(s, 0, 1, &e), &e, "commit");
+	faults_disarm();
+	ok(strstr(faults_log(), first) != NULL,
+		"the folder, its name, the error, HEAD: %s", faults_log());
+	faults_arm(FAULT_NONE, 0);
+	must(commit(s, 0, 2, &e), &e, "commit");
+	faults_disarm();
+	dl_store_close(s);
+	ok(strstr(faults_log(), next) != NULL, "then no folder: %s",
+		faults_log());
+}
+
+/* A run whose updates have become full values owes nothing any more. */
+static void test_paid(void)
+{
+	struct dl_store *s;
+	struct dl_err e;
+
+	fresh();
+	s = open_store(DL_STORE_OWN);
+	must(commit(s, 0, 1, &e), &e, "commit");
+	ok(holds(s, 0, 1) && files_in("error") == 1, "an error is kept");
+	owes = 0;
+	must(commit(s, 0, 2, &e), &e, "commit");
+	ok(holds(s, 0, 2) && files_in("error") == 0, "until there is none");
+	dl_store_close(s);
+	s = open_store(DL_STORE_OWN);
+	ok(holds(s, 0, 2), "nor after opening again");
+	dl_store_close(s);
 }
 
 static void put(const char *name, const void *text, size_t n)
@@ -557,6 +631,10 @@ static void test_strict_head(void)
 		{"\"merged\":[0,0", "\"merged\":[0", "a number"},
 		{"\"made\":\"1.0\"", "\"made\":\"1.1\"", "newer"},
 		{"\"global\":\"", "\"global\":\"0", "shorter string"},
+		{"\"momentum\":", "\"error\":", "the key 'momentum'"},
+		{"\"},\n{\"made\"", "\",\"error\":\"\"},\n{\"made\"", "64 hexadecimal"},
+		{"\"},\n{\"made\"", "\",\"errors\":\"\"},\n{\"made\"",
+			"the key 'error'"},
 		{"]}\n", "]}\nx", "JSON byte"},
 	};
 	struct dl_err e;
@@ -618,6 +696,11 @@ int main(void)
 	test_crashes();
 	test_failures();
 	test_order();
+	owes = 1;
+	test_crashes();
+	test_failures();
+	test_order_of_errors();
+	test_paid();
 	test_leftovers();
 	test_damage();
 	test_replaced();
