@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -136,6 +137,20 @@ int dl_fsync_folder(const char *folder, struct dl_err *e)
 		rc = 0;
 	close(fd);
 	return rc;
+}
+
+int dl_fsync_parent(const char *path, struct dl_err *e)
+{
+	const char *slash = strrchr(path, '/');
+	char *folder;
+	int code;
+
+	if (!slash)
+		return dl_fsync_folder(".", e);
+	folder = dl_strndup(path, slash == path ? 1 : (size_t)(slash - path));
+	code = dl_fsync_folder(folder, e);
+	free(folder);
+	return code;
 }
 
 int dl_make_folder(const char *path, struct dl_err *e)

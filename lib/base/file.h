@@ -31,6 +31,7 @@ int dl_write_file(const char *path, const void *p, size_t n,
 	struct dl_err *e);
 
 int dl_fsync_folder(const char *folder, struct dl_err *e);
+int dl_fsync_parent(const char *path, struct dl_err *e); /* its folder */
 int dl_make_folder(const char *path, struct dl_err *e); /* fine if there */
 
 #endif

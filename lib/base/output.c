@@ -220,19 +220,7 @@ static int publish(struct dl_output *o, struct dl_err *e)
 
 static int sync_folder_of(const struct dl_output *o, struct dl_err *e)
 {
-	const char *slash = o->path ? strrchr(o->path, '/') : NULL;
-	char *folder;
-	int code;
-
-	if (!o->path)
-		return 0;
-	folder = !slash ? dl_strdup(".")
-			: dl_strndup(o->path,
-				  slash == o->path ? 1
-						   : (size_t)(slash - o->path));
-	code = dl_fsync_folder(folder, e);
-	free(folder);
-	return code;
+	return o->path ? dl_fsync_parent(o->path, e) : 0;
 }
 
 /* The last is named when the names of all others are safe. */

@@ -13,6 +13,7 @@ struct dl_tape {
 	char *path;
 	int fd;
 	uint32_t fragments;
+	int named; /* its name is known to be durable */
 	int ended; /* an event was lost: nothing may follow it */
 	struct dl_buf buf;
 };
@@ -55,17 +56,21 @@ static int cut_torn_line(int fd, struct dl_err *e)
 	return rc;
 }
 
-int dl_tape_open(struct dl_tape **out, const char *path,
-	const struct dl_tape_start *s, int64_t wall, int64_t now,
-	struct dl_err *e)
+/* Opens path to append to. */
+static int open_end(struct dl_tape **out, const char *path, int flags,
+	uint32_t fragments, struct dl_err *e)
 {
 	struct dl_tape *t;
 	int rc, fd;
 
 	*out = NULL;
-	fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+	fd = open(path, O_RDWR | O_APPEND | O_CLOEXEC | flags, 0666);
 	if (fd < 0)
-		return dl_fail_sys(e, DL_CANTCREAT, "%s", path);
+		return dl_fail_sys(e,
+			flags & O_CREAT	  ? DL_CANTCREAT
+			: errno == ENOENT ? DL_NOINPUT
+					  : DL_IOERR,
+			"%s", path);
 	rc = cut_torn_line(fd, e);
 	if (rc) {
 		close(fd);
@@ -74,7 +79,21 @@ int dl_tape_open(struct dl_tape **out, const char *path,
 	t = dl_alloc(sizeof *t);
 	t->path = dl_strdup(path);
 	t->fd = fd;
-	t->fragments = s->config.schedule.fragments;
+	t->fragments = fragments;
+	*out = t;
+	return 0;
+}
+
+int dl_tape_open(struct dl_tape **out, const char *path,
+	const struct dl_tape_start *s, int64_t wall, int64_t now,
+	struct dl_err *e)
+{
+	struct dl_tape *t;
+	int rc = open_end(&t, path, O_CREAT, s->config.schedule.fragments, e);
+
+	*out = NULL;
+	if (rc)
+		return rc;
 	dl_tape_write_start(&t->buf, s, wall, now);
 	rc = dl_tape_flush(t, e);
 	if (rc)
@@ -82,6 +101,12 @@ int dl_tape_open(struct dl_tape **out, const char *path,
 	else
 		*out = t;
 	return rc;
+}
+
+int dl_tape_continue(struct dl_tape **t, const char *path, uint32_t fragments,
+	struct dl_err *e)
+{
+	return open_end(t, path, 0, fragments, e);
 }
 
 void dl_tape_event(
@@ -111,6 +136,19 @@ int dl_tape_flush(struct dl_tape *t, struct dl_err *e)
 			"written",
 			t->path);
 	return 0;
+}
+
+int dl_tape_sync(struct dl_tape *t, struct dl_err *e)
+{
+	int rc = dl_tape_flush(t, e);
+
+	if (!rc && fsync(t->fd))
+		rc = dl_fail_sys(e, DL_IOERR, "%s", t->path);
+	if (!rc && !t->named) {
+		rc = dl_fsync_parent(t->path, e);
+		t->named = !rc;
+	}
+	return rc;
 }
 
 int dl_tape_close(struct dl_tape *t, struct dl_err *e)

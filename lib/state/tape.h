@@ -60,6 +60,10 @@ struct dl_tape;
 int dl_tape_open(struct dl_tape **t, const char *path,
 	const struct dl_tape_start *s, int64_t wall, int64_t now,
 	struct dl_err *e);
+/* Opens path to go on with the core that its last start line and the events
+ * after it made (dl_replay): 66 when there is none. */
+int dl_tape_continue(struct dl_tape **t, const char *path, uint32_t fragments,
+	struct dl_err *e);
 /* Notes an event, in memory: never fails, never waits. */
 void dl_tape_event(
 	struct dl_tape *t, const struct dl_sync_event *ev, int64_t wall);
@@ -71,6 +75,9 @@ void dl_tape_event(
  */
 enum { DL_TAPE_BACKLOG = 1 << 24 };
 int dl_tape_flush(struct dl_tape *t, struct dl_err *e);
+/* The same, and what was written is durable when it returns 0: for those who
+ * go on from their tape. */
+int dl_tape_sync(struct dl_tape *t, struct dl_err *e);
 int dl_tape_close(struct dl_tape *t, struct dl_err *e); /* flushes */
 
 /* A tape being read, from a file or a pipe. */

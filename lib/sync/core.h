@@ -136,7 +136,7 @@ int is_current(const struct learner *l, uint64_t instance);
 /* judge.c */
 enum dl_refusal judge_step(struct dl_sync *s, const struct learner *l,
 	const struct dl_sync_event *ev, double *credit);
-enum dl_refusal judge_push(struct dl_sync *s, const struct learner *l,
+enum dl_refusal judge_push(const struct dl_sync *s, const struct learner *l,
 	const struct dl_sync_event *ev, double *scale);
 void remember_norm(struct fragment *f, double norm);
 
@@ -145,6 +145,7 @@ void consider_rounds(struct dl_sync *s);
 void check_round(struct dl_sync *s, uint32_t p);
 void check_rounds(struct dl_sync *s);
 void close_round(struct dl_sync *s, uint32_t p);
+uint64_t settled(const struct dl_sync *s, const struct learner *l, uint32_t p);
 void tell_settled(struct dl_sync *s, const struct learner *l, uint32_t p);
 void on_push(struct dl_sync *s, const struct dl_sync_event *ev);
 void on_merged(struct dl_sync *s, const struct dl_sync_event *ev);

@@ -111,7 +111,7 @@ void remember_norm(struct fragment *f, double norm)
 		f->norms = DL_NORMS_KEPT;
 }
 
-enum dl_refusal judge_push(struct dl_sync *s, const struct learner *l,
+enum dl_refusal judge_push(const struct dl_sync *s, const struct learner *l,
 	const struct dl_sync_event *ev, double *scale)
 {
 	const struct fragment *f = &s->fragment[ev->fragment];

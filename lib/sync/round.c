@@ -330,14 +330,20 @@ static const struct push *find_pending(const struct fragment *f,
 	return first;
 }
 
-/* Tells l which of its pushes of p it need not keep. */
-void tell_settled(struct dl_sync *s, const struct learner *l, uint32_t p)
+uint64_t settled(const struct dl_sync *s, const struct learner *l, uint32_t p)
 {
 	const struct instance *in = &l->instance[l->instances - 1];
 	enum dl_taken taken;
 	const struct push *first =
 		find_pending(&s->fragment[p], l, in->id, 0, &taken);
-	uint64_t seq = first ? first->seq - 1 : in->taken[p];
+
+	return first ? first->seq - 1 : in->taken[p];
+}
+
+/* Tells l which of its pushes of p it need not keep. */
+void tell_settled(struct dl_sync *s, const struct learner *l, uint32_t p)
+{
+	uint64_t seq = settled(s, l, p);
 	struct dl_sync_action *a;
 
 	if (!seq)

@@ -217,6 +217,38 @@ uint64_t dl_sync_taken(const struct dl_sync *s, const char *learner,
 	return in ? in->taken[p] : 0;
 }
 
+uint64_t dl_sync_settled(const struct dl_sync *s, const char *learner,
+	uint32_t p)
+{
+	const struct learner *l = find_learner(s, learner);
+
+	return l && l->instances ? settled(s, l, p) : 0;
+}
+
+uint64_t dl_sync_round(const struct dl_sync *s, uint32_t p)
+{
+	const struct fragment *f = &s->fragment[p];
+
+	return f->open && s->phase == RUNNING ? f->round_step : 0;
+}
+
+int dl_sync_awaits(const struct dl_sync *s, uint32_t p, size_t i)
+{
+	const struct learner *l = s->learner[i];
+
+	return dl_sync_round(s, p) && is_live(s, l)
+		&& (l->flag[p] & (MEMBER | REPORTED)) == MEMBER;
+}
+
+enum dl_refusal dl_sync_judge(const struct dl_sync *s,
+	const struct dl_sync_event *push)
+{
+	const struct learner *l = find_learner(s, push->learner);
+	double scale;
+
+	return l ? judge_push(s, l, push, &scale) : DL_REFUSED_NOT;
+}
+
 double pace(const struct dl_sync *s)
 {
 	double best = 0;
@@ -245,6 +277,7 @@ void dl_sync_info(const struct dl_sync *s, struct dl_sync_info *out)
 		.grace_ns = s->grace_ns,
 		.learners = s->learners,
 		.ending = s->phase != RUNNING,
+		.final = s->phase >= SENDING,
 		.done = s->phase == DONE,
 	};
 	if (s->members)

@@ -193,6 +193,21 @@ struct dl_version dl_sync_origin(const struct dl_sync *s, uint32_t p);
 uint64_t dl_sync_taken(const struct dl_sync *s, const char *learner,
 	uint64_t instance, uint32_t p);
 
+/* The last push of its current instance for p that need not be kept, nor any
+ * before it; 0 for none. What SETTLED says. */
+uint64_t dl_sync_settled(const struct dl_sync *s, const char *learner,
+	uint32_t p);
+
+/* The step of the open round of p; 0 when none is open or the run is ending:
+ * then everybody pushes everything. */
+uint64_t dl_sync_round(const struct dl_sync *s, uint32_t p);
+/* Does that round wait for learner i of info.learners? */
+int dl_sync_awaits(const struct dl_sync *s, uint32_t p, size_t i);
+/* What DL_EV_PUSH would be refused for now; a driver can keep a push that has
+ * come before the report that explains it. */
+enum dl_refusal dl_sync_judge(const struct dl_sync *s,
+	const struct dl_sync_event *push);
+
 /* What HEAD keeps: everything that outlives the process. */
 struct dl_sync_saved_fragment {
 	struct dl_version version;
@@ -248,7 +263,7 @@ struct dl_sync_info {
 	double quorum_ns, sync_ns, step_ns; /* smoothed */
 	int64_t grace_ns;              /* the last one granted */
 	size_t learners, live;
-	int ending, done;
+	int ending, final, done;       /* final: the versions are the last */
 };
 void dl_sync_info(const struct dl_sync *s, struct dl_sync_info *out);
 /* Learner i of info.learners, in byte order of names; 0 past the end. */

@@ -1,5 +1,5 @@
 /* Tapes: what goes in comes out, and makes the same decisions again. */
-#include "state/tape.h"
+#include "state/replay.h"
 
 #include <fcntl.h>
 #include <float.h>
@@ -12,6 +12,7 @@
 #include "base/num.h"
 #include "base/rng.h"
 #include "faults.h"
+#include "state/saved.h"
 
 enum { P = 4 };
 
@@ -419,18 +420,23 @@ static void test_backlog(void)
 }
 
 /* Everything the core decides, as text. */
+static void note_action(void *out, const struct dl_sync_action *a)
+{
+	dl_buf_printf(out, "%d %s %u %llu %llu.%llu %d %d %zu\n", a->kind,
+		a->learner ? a->learner : "-", a->fragment,
+		(unsigned long long)a->step,
+		(unsigned long long)a->version.epoch,
+		(unsigned long long)a->version.number, a->taken, a->refusal,
+		a->parts);
+}
+
 static void note_actions(
 	struct dl_sync *core, struct dl_buf *out, uint32_t *merge)
 {
 	struct dl_sync_action a;
 
 	while (dl_sync_next(core, &a)) {
-		dl_buf_printf(out, "%d %s %u %llu %llu.%llu %d %d %zu\n",
-			a.kind, a.learner ? a.learner : "-", a.fragment,
-			(unsigned long long)a.step,
-			(unsigned long long)a.version.epoch,
-			(unsigned long long)a.version.number, a.taken,
-			a.refusal, a.parts);
+		note_action(out, &a);
 		if (a.kind == DL_ACT_MERGE)
 			*merge |= 1u << a.fragment;
 	}
@@ -490,21 +496,84 @@ static void drive(struct dl_sync *core, struct dl_tape *t, struct dl_rng *r,
 	}
 }
 
+static void note_start(void *ctx, const struct dl_tape_start *s)
+{
+	(void)s;
+	dl_buf_str(ctx, "start\n");
+}
+
+static void replay(struct dl_replay *v, struct dl_buf *out)
+{
+	const struct dl_replay_watcher w = {
+		.ctx = out, .start = note_start, .action = note_action};
+	struct dl_tape_reader r;
+	struct dl_err e;
+	int fd;
+
+	must(dl_open_read(path, &fd, &e), &e, "open");
+	dl_tape_reader_init(&r, fd, path);
+	must(dl_replay(v, &r, &w, &e), &e, "replay");
+	dl_tape_reader_release(&r);
+	close(fd);
+}
+
+static int same_state(const struct dl_sync *a, const struct dl_sync *b)
+{
+	struct dl_buf x = DL_BUF_INIT, y = DL_BUF_INIT;
+	struct dl_sync_saved v;
+	int same;
+
+	dl_sync_save(a, UINT32_MAX, &v);
+	dl_saved_write(&x, &v, "");
+	dl_sync_saved_release(&v);
+	dl_sync_save(b, UINT32_MAX, &v);
+	dl_saved_write(&y, &v, "");
+	dl_sync_saved_release(&v);
+	same = x.len == y.len && !memcmp(x.data, y.data, x.len);
+	dl_buf_free(&x);
+	dl_buf_free(&y);
+	return same;
+}
+
+/* A tape goes on without a new start, and half a line is cut off. */
+static void test_going_on(struct dl_sync *core, int64_t now)
+{
+	struct dl_sync_event end = {.kind = DL_EV_END, .now = now};
+	int fd = open(path, O_WRONLY | O_APPEND);
+	struct dl_buf starts = DL_BUF_INIT;
+	struct dl_replay v;
+	struct dl_tape *t;
+	struct dl_err e;
+
+	ok(write(fd, "{\"event\"", 8) == 8 && !close(fd), "half a line");
+	must(dl_tape_continue(&t, path, P, &e), &e, "continue");
+	dl_tape_event(t, &end, 0);
+	must(dl_tape_sync(t, &e), &e, "sync");
+	must(dl_tape_close(t, &e), &e, "close");
+	dl_sync_event(core, &end);
+	replay(&v, &starts);
+	ok(same_state(core, v.core) && v.now == now,
+		"a core goes on where its tape ends");
+	dl_replay_release(&v);
+	unlink(path);
+	ok(dl_tape_continue(&t, path, P, &e) == DL_NOINPUT && !t,
+		"no tape to go on with: %s", e.text);
+	dl_buf_free(&starts);
+}
+
 static void test_replay(void)
 {
 	struct dl_buf live = DL_BUF_INIT, again = DL_BUF_INIT;
 	struct dl_rng r = {dl_rng_key(3, 3), 0};
 	struct dl_tape_start s = start();
 	struct dl_sync *core = dl_sync_new(&s.config);
-	struct dl_tape_reader reader;
-	struct dl_tape_line l = {0};
-	uint32_t merge = 0;
+	struct dl_replay v;
 	struct dl_tape *t;
 	struct dl_err e;
-	int fd;
 
 	unlink(path);
 	must(dl_tape_open(&t, path, &s, 0, 0, &e), &e, "open");
+	dl_buf_str(&live, "start\n");
 	drive(core, t, &r, &live);
 	must(dl_tape_close(t, &e), &e, "close");
 	s.restored = 1;
@@ -512,33 +581,22 @@ static void test_replay(void)
 	dl_sync_free(core);
 	core = dl_sync_restore(&s.config, &s.saved);
 	must(dl_tape_open(&t, path, &s, 0, 0, &e), &e, "open");
+	dl_buf_str(&live, "start\n");
 	drive(core, t, &r, &live);
+	must(dl_tape_sync(t, &e), &e, "sync");
 	must(dl_tape_close(t, &e), &e, "close");
 	dl_sync_saved_release(&s.saved);
-	dl_sync_free(core);
 
-	core = NULL;
-	must(dl_open_read(path, &fd, &e), &e, "open");
-	dl_tape_reader_init(&reader, fd, path);
-	while (!dl_tape_next(&reader, &l, &e)) {
-		if (l.kind == DL_TAPE_START) {
-			dl_sync_free(core);
-			core = l.start.restored
-				       ? dl_sync_restore(&l.start.config,
-						 &l.start.saved)
-				       : dl_sync_new(&l.start.config);
-			continue;
-		}
-		dl_sync_event(core, &l.event);
-		note_actions(core, &again, &merge);
-	}
-	ok(live.len > 50000 && live.len == again.len &&
+	replay(&v, &again);
+	ok(live.len > 10000 && live.len == again.len &&
 			!memcmp(live.data, again.data, live.len),
-		"a tape makes the same %zu bytes of decisions again", live.len);
+		"replaying a tape with a restart decides the same (%zu bytes)",
+		live.len);
+	ok(same_state(core, v.core) && v.start.restored && v.now > 100,
+		"and leaves the same core");
+	test_going_on(core, v.now + 1);
 	dl_sync_free(core);
-	dl_tape_line_release(&l);
-	dl_tape_reader_release(&reader);
-	close(fd);
+	dl_replay_release(&v);
 	dl_buf_free(&live);
 	dl_buf_free(&again);
 }
