@@ -22,19 +22,21 @@ struct dl_segment {
 	enum dl_rule rule;
 };
 
+/* Puts elements [offset, offset + n) of a fragment into out. */
+typedef void dl_read_fn(const void *ctx, size_t offset, size_t n, float *out);
+
 /* What one learner brings to a round. */
 struct dl_contribution {
 	const char *name; /* the learner; each at most once a merge */
 	double weight;	  /* see dl_merge_weight; 0 leaves it out, unread */
 	double scale;	  /* above 0: multiplies the delta (clipping); 1 exact.
 			   * The rule last ignores it. */
-	/* New minus base, packed as the fragment; or NULL, and then read puts
-	 * elements [offset, offset + n) into out, from any thread and more
-	 * than once, so that pushes can stay encoded until they are merged.
-	 * What it reads lies in one segment, DL_MERGE_BLOCK at most, and
+	/* New minus base, packed as the fragment; or NULL, and then read is
+	 * called, from any thread and more than once, so that pushes can stay
+	 * encoded until they are merged. What it reads lies in one segment, DL_MERGE_BLOCK at most, and
 	 * starts a multiple of DL_MERGE_BLOCK / 4 after the segment's start. */
 	const float *delta;
-	void (*read)(const void *ctx, size_t offset, size_t n, float *out);
+	dl_read_fn *read;
 	const void *ctx;
 };
 
@@ -86,6 +88,10 @@ void dl_merge_add(float *sum, double scale, const float *x, size_t n);
  * is, and one pass finds NaN and infinity too.
  */
 double dl_norm(struct dl_pool *pool, const float *x, size_t n);
+/* The same, bit for bit, of n elements that are read DL_MERGE_BLOCK at a time,
+ * from any thread. */
+double dl_norm_read(
+	struct dl_pool *pool, dl_read_fn *read, const void *ctx, size_t n);
 
 /* The first element that is NaN or infinite, or n: for the message. */
 size_t dl_find_nonfinite(const float *x, size_t n);

@@ -9,33 +9,53 @@
 
 struct norm {
 	const struct dl_kernels *k;
-	const struct dl_block *blocks;
-	const float *x;
+	struct dl_block *blocks;
 	double *square;
+	const float *x; /* or NULL, and then read */
+	dl_read_fn *read;
+	const void *ctx;
 };
 
 static void square_block(void *ctx, size_t i)
 {
 	const struct norm *s = ctx;
 	const struct dl_block *b = &s->blocks[i];
+	float part[DL_MERGE_BLOCK];
 
-	s->square[i] = s->k->square(s->x + b->offset, b->n);
+	if (!s->x)
+		s->read(s->ctx, b->offset, b->n, part);
+	s->square[i] = s->k->square(s->x ? s->x + b->offset : part, b->n);
+}
+
+static double norm(struct dl_pool *pool, struct norm *s, size_t n)
+{
+	const struct dl_segment all = {0, n, DL_MEAN};
+	size_t count = dl_blocks_cut(&all, 1, &s->blocks);
+	double sum = 0;
+
+	s->k = dl_kernels();
+	s->square = dl_alloc_array(count, sizeof *s->square);
+	dl_pool_run(pool, count, square_block, s);
+	for (size_t i = 0; i < count; i++)
+		sum += s->square[i];
+	free(s->square);
+	free(s->blocks);
+	return sqrt(sum);
 }
 
 double dl_norm(struct dl_pool *pool, const float *x, size_t n)
 {
-	const struct dl_segment all = {0, n, DL_MEAN};
-	struct dl_block *blocks;
-	size_t count = dl_blocks_cut(&all, 1, &blocks);
-	double sum = 0, *square = dl_alloc_array(count, sizeof *square);
-	struct norm s = {dl_kernels(), blocks, x, square};
+	struct norm s = {.x = x};
 
-	dl_pool_run(pool, count, square_block, &s);
-	for (size_t i = 0; i < count; i++)
-		sum += square[i];
-	free(square);
-	free(blocks);
-	return sqrt(sum);
+	return norm(pool, &s, n);
+}
+
+double dl_norm_read(
+	struct dl_pool *pool, dl_read_fn *read, const void *ctx, size_t n)
+{
+	struct norm s = {.read = read, .ctx = ctx};
+
+	return norm(pool, &s, n);
 }
 
 size_t dl_find_nonfinite(const float *x, size_t n)

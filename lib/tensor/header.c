@@ -306,10 +306,10 @@ static int compare_key(const struct dl_string *a, const char *key, size_t n)
 	return c ? c : (a->n > n) - (a->n < n);
 }
 
-const struct dl_string *dl_header_meta(
-	const struct dl_header *h, const char *key)
+const struct dl_string *dl_header_meta_find(
+	const struct dl_header *h, const char *key, size_t n)
 {
-	size_t low = 0, high = h->metas, n = strlen(key);
+	size_t low = 0, high = h->metas;
 
 	while (low < high) {
 		size_t mid = low + (high - low) / 2;
@@ -323,6 +323,12 @@ const struct dl_string *dl_header_meta(
 			high = mid;
 	}
 	return NULL;
+}
+
+const struct dl_string *dl_header_meta(
+	const struct dl_header *h, const char *key)
+{
+	return dl_header_meta_find(h, key, strlen(key));
 }
 
 int dl_header_meta_u64(const struct dl_header *h, const char *key,

@@ -66,6 +66,9 @@ const struct dl_tensor *dl_header_find(const struct dl_header *h,
 /* The value of a metadata key ("dl.kind"), or NULL. */
 const struct dl_string *dl_header_meta(const struct dl_header *h,
 	const char *key);
+/* The same of a key that may hold NUL. */
+const struct dl_string *dl_header_meta_find(
+	const struct dl_header *h, const char *key, size_t n);
 /* A metadata value as an integer: 65 when it is absent or not one. */
 int dl_header_meta_u64(const struct dl_header *h, const char *key,
 	uint64_t *out, struct dl_err *e);
@@ -158,6 +161,9 @@ struct dl_writer {
 void dl_writer_meta(struct dl_writer *w, const char *key, const char *value);
 void dl_writer_meta_n(struct dl_writer *w, const char *key,
 	const char *value, size_t n);
+/* The same of a key that may hold NUL. */
+void dl_writer_meta_pair(struct dl_writer *w, const void *key, size_t key_n,
+	const void *value, size_t value_n);
 void dl_writer_meta_u64(struct dl_writer *w, const char *key, uint64_t value);
 /* Adds a tensor; returns its handle (0, 1, ... in order of adding). */
 size_t dl_writer_tensor(struct dl_writer *w, const char *name, size_t n,

@@ -23,14 +23,20 @@ static size_t keep(struct dl_writer *w, const void *p, size_t n)
 	return at;
 }
 
+void dl_writer_meta_pair(struct dl_writer *w, const void *key, size_t key_n,
+	const void *value, size_t value_n)
+{
+	struct entry m = {.name_n = key_n, .more_n = value_n};
+
+	m.name = keep(w, key, key_n);
+	m.more = keep(w, value, value_n);
+	dl_buf_add(&w->metas, &m, sizeof m);
+}
+
 void dl_writer_meta_n(
 	struct dl_writer *w, const char *key, const char *value, size_t n)
 {
-	struct entry m = {.name_n = strlen(key), .more_n = n};
-
-	m.name = keep(w, key, m.name_n);
-	m.more = keep(w, value, n);
-	dl_buf_add(&w->metas, &m, sizeof m);
+	dl_writer_meta_pair(w, key, strlen(key), value, n);
 }
 
 void dl_writer_meta(struct dl_writer *w, const char *key, const char *value)

@@ -189,6 +189,7 @@ static void test_read(void)
 	struct fixture f, g;
 	const float *half[2];
 	float *got, *want;
+	double norm;
 
 	fixture_init(&f, NORMAL, 3, 5);
 	fixture_init(&g, NORMAL, 1, 6);
@@ -201,12 +202,14 @@ static void test_read(void)
 	f.from[1].ctx = half;
 	dl_merge_fragment(
 		NULL, f.segments, f.nsegments, f.from, 3, got, NULL, NULL);
+	norm = dl_norm_read(NULL, read_halves, half, f.n);
 	dl_merge_add(f.delta[1], 0.25, g.delta[0], f.n);
 	f.from[1].delta = f.delta[1];
 	dl_merge_fragment(
 		NULL, f.segments, f.nsegments, f.from, 3, want, NULL, NULL);
 	ok(!memcmp(got, want, f.n * sizeof *got),
 		"a delta that is read a block at a time gives the same bits");
+	ok(norm == dl_norm(NULL, f.delta[1], f.n), "and the same norm");
 	free(got);
 	free(want);
 	fixture_release(&f);

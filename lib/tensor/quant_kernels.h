@@ -1,0 +1,32 @@
+/*
+ * The inner loops of quantisation, compiled once a CPU level from
+ * quant_kernels.c. Sums run in 16 lanes that are added in a fixed order, all
+ * else is value by value, so every level gives the same bits.
+ */
+#ifndef DL_TENSOR_QUANT_KERNELS_H
+#define DL_TENSOR_QUANT_KERNELS_H
+
+#include "tensor/quant.h"
+
+struct dl_quant_kernels {
+	/* n codes, a multiple of 8, a byte each of which the low bits count. */
+	void (*pack)(enum dl_codec c, const unsigned char *code, size_t n,
+		unsigned char *out);
+	/* Rounds the n values of a block to nearest: their codes; returns the
+	 * scale as bits of BF16. Zeros follow x, and codes have room, up to the
+	 * next multiple of 16. Of scaled codecs only. */
+	uint16_t (*encode[DL_CODECS])(
+		const float *x, size_t n, unsigned char *codes);
+	/* n values, a multiple of 16. */
+	void (*decode[DL_CODECS])(
+		const unsigned char *codes, float scale, size_t n, float *out);
+};
+
+/* The table for this CPU. */
+const struct dl_quant_kernels *dl_quant_kernels(void);
+
+extern const struct dl_quant_kernels dl_quant_kernels_baseline;
+extern const struct dl_quant_kernels dl_quant_kernels_avx2;
+extern const struct dl_quant_kernels dl_quant_kernels_avx512;
+
+#endif
