@@ -1,0 +1,150 @@
+#include "plan.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "undo.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static char root[PATH_MAX];
+static const char *what, *skip;
+static unsigned long at, seed, calls, syncs;
+static int log_fd = -1;
+
+static const char *const names[] = {"create", "write", "truncate", "rename",
+	"link", "unlink", "mkdir", "rmdir", "sync"};
+
+static unsigned long number(const char *name)
+{
+	const char *s = getenv(name);
+
+	return s ? strtoul(s, NULL, 10) : 0;
+}
+
+static void read_plan(void)
+{
+	const char *folder = getenv("DL_CRASH_ROOT");
+	const char *program = getenv("DL_CRASH_PROGRAM");
+	const char *log = getenv("DL_CRASH_LOG");
+
+	what = getenv("DL_CRASH_DO");
+	if (!what)
+		what = "";
+	skip = getenv("DL_CRASH_SKIP");
+	at = number("DL_CRASH_AT");
+	seed = number("DL_CRASH_SEED");
+	if (!folder || !realpath(folder, root) ||
+		(program && strcmp(program, program_invocation_short_name)))
+		*root = '\0';
+	if (*root && log)
+		log_fd = (int)syscall(SYS_openat, AT_FDCWD, log,
+			O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+}
+
+const char *crash_root(void)
+{
+	pthread_once(&once, read_plan);
+	return root;
+}
+
+_Noreturn void crash_die(void)
+{
+	if (!strcmp(what, "power"))
+		undo_all(UNDO_DATA | UNDO_NAMES, 0);
+	else if (!strcmp(what, "data"))
+		undo_all(UNDO_DATA, 0);
+	else if (!strcmp(what, "names"))
+		undo_all(UNDO_NAMES, 0);
+	else if (!strcmp(what, "mixed"))
+		undo_all(UNDO_DATA | UNDO_NAMES, seed + 1);
+	kill(getpid(), SIGKILL);
+	for (;;)
+		pause();
+}
+
+static void note(enum crash_call call, const char *path)
+{
+	char line[PATH_MAX + 64];
+	int n;
+
+	if (log_fd < 0)
+		return;
+	n = snprintf(
+		line, sizeof line, "%lu %s %s\n", calls, names[call], path);
+	syscall(SYS_write, log_fd, line, (size_t)n);
+}
+
+static int takes_room(enum crash_call call)
+{
+	return call == CRASH_CREATE || call == CRASH_WRITE ||
+	       call == CRASH_LINK || call == CRASH_MKDIR || call == CRASH_SYNC;
+}
+
+/* The disk is full; what fits of a write is written. */
+static enum crash_verdict full(enum crash_call call)
+{
+	if (calls < at || !takes_room(call))
+		return CRASH_PASS;
+	if (calls == at && call == CRASH_WRITE)
+		return CRASH_PART;
+	errno = ENOSPC;
+	return CRASH_FAIL;
+}
+
+static int is_skipped(const char *path)
+{
+	if (!skip)
+		return 0;
+	if (*skip >= '0' && *skip <= '9')
+		return syncs == strtoul(skip, NULL, 10);
+	return !fnmatch(skip, path, 0);
+}
+
+static enum crash_verdict judge(enum crash_call call, const char *path)
+{
+	if (!strcmp(what, "full"))
+		return full(call);
+	if (!strcmp(what, "lie"))
+		return call == CRASH_RENAME && (!at || calls == at)
+			       ? CRASH_LIE
+			       : CRASH_PASS;
+	if (*what && calls == at) {
+		errno = !strcmp(what, "EIO") ? EIO : ENOSPC;
+		if (*what == 'E')
+			return CRASH_FAIL;
+		if (call == CRASH_WRITE)
+			return CRASH_HALF;
+		crash_die();
+	}
+	if (call == CRASH_SYNC && is_skipped(path))
+		return CRASH_SKIP;
+	return CRASH_PASS;
+}
+
+enum crash_verdict crash_enter(enum crash_call call, const char *path)
+{
+	pthread_mutex_lock(&lock);
+	calls++;
+	syncs += call == CRASH_SYNC;
+	note(call, path);
+	undo_begin(calls);
+	return judge(call, path);
+}
+
+void crash_leave(void)
+{
+	int saved = errno;
+
+	pthread_mutex_unlock(&lock);
+	errno = saved;
+}
