@@ -15,13 +15,15 @@ static const char usage[] =
 	"                [--end-timeout duration] [--tape file]\n"
 	"                [--threads n] [--insecure]\n"
 	"                --store folder --listen link [model]\n"
+	"       dl-sync attach [-q] [--as name] [--allow role] socket\n"
 	"       dl-sync end [-q] [--insecure] link\n"
 	"       dl-sync -h | -V\n";
 
 int main(int argc, char **argv)
 {
 	static const struct cmd_command commands[] = {
-		{"serve", sync_serve}, {"end", sync_end}};
+		{"serve", sync_serve}, {"attach", sync_attach},
+		{"end", sync_end}};
 
 	cmd_init("dl-sync", usage);
 	return cmd_dispatch(

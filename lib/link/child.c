@@ -117,7 +117,8 @@ int dl_child_exit(const struct dl_child *c)
 
 void dl_child_explain(const struct dl_child *c, struct dl_err *e)
 {
-	if (c->ours || !c->status || e->code != DL_UNAVAILABLE)
+	if (c->ours || !c->status || e->code != DL_UNAVAILABLE ||
+		dl_child_exit(c) == e->code)
 		return;
 	if (WIFSIGNALED(c->status))
 		dl_fail(e, DL_UNAVAILABLE,

@@ -44,7 +44,8 @@ void dl_child_kill(struct dl_child *c);
 /* The status that the child exited with, by itself; -1: it did not. */
 int dl_child_exit(const struct dl_child *c);
 /* When e says no more than that the peer is gone (69), and the child failed by
- * itself, how it ended is the better reason. */
+ * itself, how it ended is the better reason; not when it exited with 69, as
+ * dl-sync attach does after it has said why. */
 void dl_child_explain(const struct dl_child *c, struct dl_err *e);
 
 #endif
