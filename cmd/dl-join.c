@@ -1,29 +1,35 @@
 /*
  * dl-join: join fragments back into a model, from files, a pipe or a live run.
  */
-#include "base/file.h"
+#include <string.h>
+
+#include "base/output.h"
 #include "cmd/cmd.h"
 #include "cmd/join/live.h"
 #include "tensor/join.h"
 
 static const char usage[] =
-	"usage: dl-join [-b BASE] [-l LAYOUT] [-o FILE] [-z[LEVEL]] [SOURCE ...]\n"
-	"       dl-join [-o FILE] [-z[LEVEL]] [--insecure] LINK\n"
-	"  -b, --base BASE      the model that deltas are added to\n"
-	"  -l, --layout LAYOUT  what the model must hold\n"
-	"  -o, --output FILE    the model, instead of standard output\n"
-	"  -z, --zstd[=LEVEL]   compress it, level 1 to 19 (3)\n"
-	"  --insecure           allow plain tcp\n"
+	"usage: dl-join [-b BASE] [-l LAYOUT] [-o FILE] [-z[LEVEL]]\n"
+	"               [--shard-size SIZE] [SOURCE ...]\n"
+	"       dl-join [-o FILE] [-z[LEVEL]] [--shard-size SIZE] [--insecure]\n"
+	"               LINK\n"
+	"  -b, --base BASE        the model that deltas are added to\n"
+	"  -l, --layout LAYOUT    what the model must hold\n"
+	"  -o, --output FILE      the model, instead of standard output\n"
+	"  -z, --zstd[=LEVEL]     compress it, level 1 to 19 (3)\n"
+	"      --shard-size SIZE  a sharded set in folder FILE\n"
+	"      --insecure         allow plain tcp\n"
 	"  -h, --help  -V, --version  -q, --quiet  -v, --verbose\n";
 
 struct options {
-	const char *base, *layout, *output;
+	const char *base, *layout;
+	struct dl_save save;
 	char **source;
-	int sources, zstd;
+	int sources;
 	enum dl_insecure allowed;
 };
 
-enum { INSECURE = 256 };
+enum { INSECURE = 256, SHARD_SIZE };
 
 static int read_sources(struct dl_model *parts, const struct options *o,
 	struct dl_err *e)
@@ -35,21 +41,6 @@ static int read_sources(struct dl_model *parts, const struct options *o,
 	return rc;
 }
 
-static int write_model(const struct dl_join *j, const struct options *options,
-	struct dl_err *e)
-{
-	struct dl_output o;
-	int rc = dl_output_open(&o, options->output, e);
-
-	dl_output_compress(&o, options->zstd);
-	if (!rc)
-		rc = dl_join_write(j, &o, e);
-	if (!rc)
-		rc = dl_output_commit(&o, e);
-	dl_output_abort(&o);
-	return rc;
-}
-
 static int join(const struct options *o)
 {
 	struct dl_model parts = DL_MODEL_INIT, base = DL_MODEL_INIT;
@@ -57,9 +48,9 @@ static int join(const struct options *o)
 	struct dl_join j = {&parts, o->base ? &base : NULL,
 		o->layout ? &layout : NULL};
 	struct dl_err e;
-	int rc = 0;
+	int rc = dl_save_check(&o->save, &e);
 
-	if (o->layout)
+	if (!rc && o->layout)
 		rc = dl_layout_read(&layout, o->layout, &e);
 	if (!rc && o->base)
 		rc = dl_model_open(&base, o->base, &e);
@@ -68,7 +59,7 @@ static int join(const struct options *o)
 	if (!rc)
 		rc = dl_join_check(&j, &e);
 	if (!rc)
-		rc = write_model(&j, o, &e);
+		rc = dl_join_write(&j, &o->save, &e);
 	dl_model_close(&parts);
 	dl_model_close(&base);
 	dl_layout_release(&layout);
@@ -81,9 +72,8 @@ static int join_link(const struct options *o)
 
 	if (o->sources != 1 || o->base || o->layout)
 		cmd_usage("a link stands alone: its syncer has the layout");
-	return join_live(o->source[0], o->allowed, o->output, o->zstd, &e)
-		? cmd_fail(&e)
-		: 0;
+	return join_live(o->source[0], o->allowed, &o->save, &e) ? cmd_fail(&e)
+								 : 0;
 }
 
 int main(int argc, char **argv)
@@ -92,10 +82,11 @@ int main(int argc, char **argv)
 		{"base", required_argument, NULL, 'b'},
 		{"layout", required_argument, NULL, 'l'},
 		{"output", required_argument, NULL, 'o'},
+		{"shard-size", required_argument, NULL, SHARD_SIZE},
 		{"insecure", no_argument, NULL, INSECURE}, CMD_ZSTD_LONG,
 		CMD_LONG, {0}};
 	static char dash[] = "-", *standard_input[] = {dash};
-	struct options o = {.output = "-", .source = standard_input,
+	struct options o = {.save.path = "-", .source = standard_input,
 		.sources = 1};
 	int opt;
 
@@ -112,10 +103,16 @@ int main(int argc, char **argv)
 			o.layout = optarg;
 			break;
 		case 'o':
-			o.output = optarg;
+			o.save.path = optarg;
 			break;
 		case 'z':
-			o.zstd = cmd_zstd(optarg);
+			o.save.zstd = cmd_zstd(optarg);
+			break;
+		case SHARD_SIZE:
+			o.save.shard_size = cmd_size("--shard-size", optarg);
+			if (!o.save.shard_size)
+				cmd_usage("--shard-size %s: holds nothing",
+					optarg);
 			break;
 		case INSECURE:
 			if (o.allowed != DL_INSECURE_ANYWHERE)
@@ -128,6 +125,10 @@ int main(int argc, char **argv)
 		o.source = argv + optind;
 		o.sources = argc - optind;
 	}
+	if (o.save.shard_size && !strcmp(o.save.path, "-"))
+		cmd_usage("--shard-size needs a folder (-o)");
+	if (o.save.shard_size && o.save.zstd)
+		cmd_usage("--shard-size and -z: other tools read sets plain");
 	for (int i = 0; i < o.sources; i++)
 		if (join_is_link(o.source[i]))
 			return join_link(&o);

@@ -72,23 +72,6 @@ static int on_whole(void *ctx, struct dl_conn *c, const struct dl_message *m,
 	return 0;
 }
 
-static int write_model(
-	const struct live *v, const char *output, int zstd, struct dl_err *e)
-{
-	struct dl_output o = DL_OUTPUT_INIT;
-	int code = dl_output_open(&o, output, e);
-
-	if (code)
-		return code;
-	dl_output_compress(&o, zstd);
-	code = dl_packed_write(&v->layout, (const float *const *)v->values,
-		DL_PACKED_OWN, &o, e);
-	if (!code)
-		return dl_output_commit(&o, e);
-	dl_output_abort(&o);
-	return code;
-}
-
 static void release(struct live *v)
 {
 	for (uint32_t p = 0; v->values && p < v->layout.fragments; p++)
@@ -116,17 +99,20 @@ static int fetch(struct live *v, const struct dl_address *a,
 	return code;
 }
 
-int join_live(const char *link, enum dl_insecure allowed, const char *output,
-	int zstd, struct dl_err *e)
+int join_live(const char *link, enum dl_insecure allowed,
+	const struct dl_save *s, struct dl_err *e)
 {
 	struct live v = {0};
 	struct dl_address a;
 	int code = dl_address_parse(&a, link, e);
 
 	if (!code)
+		code = dl_save_check(s, e);
+	if (!code)
 		code = fetch(&v, &a, allowed, e);
 	if (!code)
-		code = write_model(&v, output, zstd, e);
+		code = dl_packed_write(&v.layout,
+			(const float *const *)v.values, DL_PACKED_OWN, s, e);
 	release(&v);
 	return code;
 }

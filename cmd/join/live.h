@@ -6,13 +6,13 @@
 
 #include "base/err.h"
 #include "link/address.h"
+#include "tensor/save.h"
 
 /* 1 when a source is a link and not a file. */
 int join_is_link(const char *source);
 
-/* Asks the syncer at that link for the model and writes it to output,
- * compressed at level zstd when that is above 0. */
-int join_live(const char *link, enum dl_insecure allowed, const char *output,
-	int zstd, struct dl_err *e);
+/* Asks the syncer at that link for the model and saves it. */
+int join_live(const char *link, enum dl_insecure allowed,
+	const struct dl_save *s, struct dl_err *e);
 
 #endif

@@ -81,19 +81,8 @@ void weights_adopt(struct weights *w, const struct dl_learn *core)
 
 int weights_write_model(struct weights *w, const char *path, struct dl_err *e)
 {
-	struct dl_output o = DL_OUTPUT_INIT;
-	int code;
-
-	code = dl_output_open(&o, path, e);
-	if (code)
-		return code;
-	code = dl_packed_write(w->layout, (const float *const *)w->anchor,
-		DL_PACKED_F32, &o, e);
-	if (code) {
-		dl_output_abort(&o);
-		return code;
-	}
-	return dl_output_commit(&o, e);
+	return dl_packed_write(w->layout, (const float *const *)w->anchor,
+		DL_PACKED_F32, &(struct dl_save){.path = path}, e);
 }
 
 /* values - anchor, piece by piece, to fd. */

@@ -214,18 +214,12 @@ int globals_write_model(
 {
 	uint32_t fragments = g->layout->fragments;
 	const float **values = dl_alloc_array(fragments, sizeof *values);
-	struct dl_output o = DL_OUTPUT_INIT;
-	int code = dl_output_open(&o, path, e);
+	int code;
 
 	for (uint32_t p = 0; p < fragments; p++)
 		values[p] = g->values[p]->data;
-	if (!code) {
-		code = dl_packed_write(g->layout, values, DL_PACKED_OWN, &o, e);
-		if (code)
-			dl_output_abort(&o);
-		else
-			code = dl_output_commit(&o, e);
-	}
+	code = dl_packed_write(g->layout, values, DL_PACKED_OWN,
+		&(struct dl_save){.path = path}, e);
 	free(values);
 	return code;
 }

@@ -31,12 +31,10 @@ static struct dl_output_temp *volatile temps;
 
 static struct dl_output_temp *track(const char *path)
 {
-	static unsigned serial;
-	size_t size = strlen(path) + 48;
+	size_t size = strlen(path) + 1;
 	struct dl_output_temp *t = dl_alloc(sizeof *t + size);
 
-	snprintf(
-		t->path, size, "%s.tmp.%ld.%u", path, (long)getpid(), serial++);
+	memcpy(t->path, path, size);
 	t->next = temps;
 	atomic_signal_fence(memory_order_seq_cst);
 	temps = t;
@@ -55,10 +53,12 @@ static void untrack(struct dl_output_temp *t)
 	free(t);
 }
 
+/* The newest first: what is in a folder, then the folder. */
 static void remove_tracked(void)
 {
 	for (const struct dl_output_temp *t = temps; t; t = t->next)
-		unlink(t->path);
+		if (unlink(t->path))
+			rmdir(t->path);
 }
 
 static void die_cleanly(int sig)
@@ -112,34 +112,61 @@ static void release(struct dl_output *o)
 	*o = (struct dl_output)DL_OUTPUT_INIT;
 }
 
+/* What path is; what is not there yet will be a file. */
+static mode_t kind_of(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) ? S_IFREG : st.st_mode & S_IFMT;
+}
+
+static void open_temp(struct dl_output *o)
+{
+	static unsigned serial;
+	char *path =
+		dl_sprintf("%s.tmp.%ld.%u", o->path, (long)getpid(), serial++);
+
+	o->temp = track(path);
+	o->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	free(path);
+}
+
 int dl_output_open(struct dl_output *o, const char *path, struct dl_err *e)
 {
+	mode_t kind = kind_of(path);
+
 	*o = (struct dl_output)DL_OUTPUT_INIT;
 	if (!strcmp(path, "-")) {
 		o->fd = STDOUT_FILENO;
 		return 0;
 	}
+	if (kind == S_IFDIR)
+		return dl_fail(e, DL_CANTCREAT, "%s: is a folder", path);
 	o->path = dl_strdup(path);
-	o->temp = track(path);
-	o->fd = open(
-		o->temp->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	if (kind == S_IFREG)
+		open_temp(o);
+	else
+		o->fd = open(path, O_WRONLY | O_CLOEXEC);
 	if (o->fd >= 0)
 		return 0;
-	untrack(o->temp);
-	release(o);
-	return dl_fail_sys(e, DL_CANTCREAT, "%s", path);
+	dl_fail_sys(e, DL_CANTCREAT, "%s", path);
+	dl_output_abort(o);
+	return DL_CANTCREAT;
 }
 
 int dl_output_check(const char *path, struct dl_err *e)
 {
+	mode_t kind = kind_of(path);
 	struct dl_output o;
-	struct stat st;
 	int code;
 
 	if (!strcmp(path, "-"))
 		return 0;
-	if (!stat(path, &st) && S_ISDIR(st.st_mode))
-		return dl_fail(e, DL_CANTCREAT, "%s: is a folder", path);
+	/* To open a pipe and close it would end it. */
+	if (kind != S_IFREG && kind != S_IFDIR)
+		return access(path, W_OK)
+			       ? dl_fail_sys(e, DL_CANTCREAT, "%s", path)
+			       : 0;
 	code = dl_output_open(&o, path, e);
 	if (!code)
 		dl_output_abort(&o);
@@ -185,71 +212,62 @@ int dl_output_write(
 
 void dl_output_abort(struct dl_output *o)
 {
+	if (o->path && o->fd >= 0)
+		close(o->fd);
 	if (o->temp) {
-		if (o->fd >= 0)
-			close(o->fd);
 		unlink(o->temp->path);
 		untrack(o->temp);
 	}
 	release(o);
 }
 
-/* Puts all of it on the disk, still under its temporary name. */
-static int settle(struct dl_output *o, struct dl_err *e)
+int dl_output_finish(struct dl_output *o, struct dl_err *e)
 {
-	int code = o->zstd ? deflate(o, NULL, 0, ZSTD_e_end, e) : 0, rc, fd;
+	int fd = o->fd, rc = 0;
 
-	if (code || !o->temp)
-		return code;
-	fd = o->fd;
+	if (fd < 0)
+		return 0;
+	if (o->zstd)
+		rc = deflate(o, NULL, 0, ZSTD_e_end, e);
+	if (rc || !o->path)
+		return rc;
 	o->fd = -1;
-	rc = fsync(fd);
+	if (o->temp)
+		rc = fsync(fd);
 	return close(fd) || rc ? fail(o, e) : 0;
 }
 
-static int publish(struct dl_output *o, struct dl_err *e)
-{
-	if (!o->temp)
-		return 0;
-	if (rename(o->temp->path, o->path))
-		return fail(o, e);
-	untrack(o->temp);
-	o->temp = NULL;
-	return 0;
-}
-
-static int sync_folder_of(const struct dl_output *o, struct dl_err *e)
-{
-	return o->path ? dl_fsync_parent(o->path, e) : 0;
-}
-
-/* The last is named when the names of all others are safe. */
-static int publish_all(struct dl_output *o, size_t n, struct dl_err *e)
+/* The last gets its name when those of all others are safe. */
+static int publish(
+	struct dl_output *o, size_t n, size_t *named, struct dl_err *e)
 {
 	int code = 0;
 
 	for (size_t i = 0; !code && i < n; i++) {
-		if (i && i == n - 1)
-			code = sync_folder_of(o, e);
-		if (!code)
-			code = publish(&o[i], e);
+		if (!o[i].temp)
+			continue;
+		if (rename(o[i].temp->path, o[i].path))
+			return fail(&o[i], e);
+		untrack(o[i].temp);
+		o[i].temp = NULL;
+		*named = i + 1;
+		if (i + 2 >= n)
+			code = dl_fsync_parent(o[i].path, e);
 	}
 	return code;
 }
 
 int dl_output_commit_all(struct dl_output *o, size_t n, struct dl_err *e)
 {
+	size_t named = 0;
 	int code = 0;
 
 	for (size_t i = 0; !code && i < n; i++)
-		code = settle(&o[i], e);
+		code = dl_output_finish(&o[i], e);
 	if (!code)
-		code = publish_all(o, n, e);
-	for (size_t i = 0; code && i < n; i++)
-		if (o[i].path && !o[i].temp)
-			unlink(o[i].path);
-	if (!code)
-		code = sync_folder_of(&o[n - 1], e);
+		code = publish(o, n, &named, e);
+	for (size_t i = 0; code && named < n && i < named; i++)
+		unlink(o[i].path);
 	for (size_t i = 0; i < n; i++)
 		dl_output_abort(&o[i]);
 	return code;
@@ -258,4 +276,30 @@ int dl_output_commit_all(struct dl_output *o, size_t n, struct dl_err *e)
 int dl_output_commit(struct dl_output *o, struct dl_err *e)
 {
 	return dl_output_commit_all(o, 1, e);
+}
+
+int dl_output_folder_open(
+	struct dl_output_folder *f, const char *path, struct dl_err *e)
+{
+	int code;
+
+	f->made = track(path);
+	if (mkdir(path, 0777)) {
+		untrack(f->made);
+		f->made = NULL;
+		return dl_make_folder(path, e);
+	}
+	code = dl_fsync_parent(path, e);
+	if (code)
+		dl_output_folder_close(f);
+	return code;
+}
+
+void dl_output_folder_close(struct dl_output_folder *f)
+{
+	if (!f->made)
+		return;
+	rmdir(f->made->path);
+	untrack(f->made);
+	f->made = NULL;
 }

@@ -23,7 +23,8 @@ struct dl_output {
 	}
 
 /*
- * Begins path; "-" writes to standard output. 73 when it cannot be made. The
+ * Begins path; "-" writes to standard output, and what is there and no file (a
+ * device, a pipe) is written to as it is. 73 when it cannot be made. The
  * temporary file is removed by dl_output_abort, at exit, and by a fatal signal
  * when the program called dl_output_on_signal.
  */
@@ -33,6 +34,9 @@ int dl_output_open(struct dl_output *o, const char *path, struct dl_err *e);
 void dl_output_compress(struct dl_output *o, int level);
 int dl_output_write(
 	struct dl_output *o, const void *p, size_t n, struct dl_err *e);
+/* Puts all of it on the disk, so that only its name is missing: a set of many
+ * needs no more than one open file. */
+int dl_output_finish(struct dl_output *o, struct dl_err *e);
 /* Makes it durable under its name; 74 on failure, nothing left behind. */
 int dl_output_commit(struct dl_output *o, struct dl_err *e);
 /*
@@ -44,6 +48,17 @@ int dl_output_commit_all(struct dl_output *o, size_t n, struct dl_err *e);
 void dl_output_abort(struct dl_output *o); /* no-op when closed */
 /* Could path be made? For those who work long before they write: 73 if not. */
 int dl_output_check(const char *path, struct dl_err *e);
+
+/* A folder that outputs are made in. */
+struct dl_output_folder {
+	struct dl_output_temp *made; /* private; NULL when it was there */
+};
+/* 73 when it is not there and cannot be made. One that was made here goes away
+ * again by close, at exit or by a signal as above, if nothing is in it. */
+int dl_output_folder_open(
+	struct dl_output_folder *f, const char *path, struct dl_err *e);
+void dl_output_folder_close(struct dl_output_folder *f);
+
 /* For filters: SIGINT, SIGTERM, SIGHUP, SIGPIPE clean up, then kill. */
 void dl_output_on_signal(void);
 

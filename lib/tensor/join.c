@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "tensor/arith.h"
-#include "tensor/emit.h"
 
 /* A tensor of the joined model and where its data come from. */
 struct entry {
@@ -156,7 +155,7 @@ static void take_meta(struct joined *d)
 				return;
 }
 
-int dl_join_write(const struct dl_join *j, struct dl_output *o,
+int dl_join_write(const struct dl_join *j, const struct dl_save *s,
 	struct dl_err *e)
 {
 	size_t most = (j->base ? j->base->tensors : j->parts->tensors)
@@ -174,7 +173,7 @@ int dl_join_write(const struct dl_join *j, struct dl_output *o,
 
 	take_meta(&d);
 	take_all(&d);
-	rc = dl_emit(o, &d.w, d.size, fill, &d, e);
+	rc = dl_save(s, &d.w, d.size, fill, &d, e);
 	free(d.entry);
 	free(d.size);
 	free(d.raw);

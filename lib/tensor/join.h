@@ -6,9 +6,9 @@
 #ifndef DL_TENSOR_JOIN_H
 #define DL_TENSOR_JOIN_H
 
-#include "base/file.h"
 #include "tensor/layout.h"
 #include "tensor/model.h"
+#include "tensor/save.h"
 
 struct dl_join {
 	struct dl_model *parts;	      /* every record, added but not listed */
@@ -27,11 +27,11 @@ int dl_join_is_delta(const struct dl_header *h);
 int dl_join_check(const struct dl_join *j, struct dl_err *e);
 
 /*
- * Writes the model as one record, after dl_join_check. Tensors have the dtype
+ * Saves the model, after dl_join_check. Tensors have the dtype
  * of the base, else of the layout, else of their record. With a layout, tied
  * tensors that are in no record are copies of what they are tied to.
  */
-int dl_join_write(const struct dl_join *j, struct dl_output *o,
+int dl_join_write(const struct dl_join *j, const struct dl_save *s,
 	struct dl_err *e);
 
 #endif

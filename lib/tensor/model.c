@@ -8,8 +8,6 @@
 #include "base/json.h"
 #include "tensor/shards.h"
 
-#define INDEX "model.safetensors.index.json"
-
 enum { BLOCK = 1 << 16 };
 
 static int compare(const void *a, const void *b)
@@ -80,8 +78,8 @@ static int add_index(struct dl_model *m, const char *path, struct dl_err *e)
 
 static int add_folder(struct dl_model *m, const char *path, struct dl_err *e)
 {
-	char *index = dl_sprintf("%s/" INDEX, path);
-	char *single = dl_sprintf("%s/model.safetensors", path);
+	char *index = dl_sprintf("%s/" DL_SHARDS_INDEX, path);
+	char *single = dl_sprintf("%s/" DL_SHARDS_SINGLE, path);
 	struct stat st;
 	int rc;
 
@@ -91,7 +89,8 @@ static int add_folder(struct dl_model *m, const char *path, struct dl_err *e)
 		rc = add_index(m, index, e);
 	else
 		rc = dl_fail(e, DL_NOINPUT,
-			"%s: holds neither model.safetensors nor " INDEX,
+			"%s: holds neither " DL_SHARDS_SINGLE
+			" nor " DL_SHARDS_INDEX,
 			path);
 	free(single);
 	free(index);

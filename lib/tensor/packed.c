@@ -2,8 +2,6 @@
 
 #include <stdlib.h>
 
-#include "tensor/emit.h"
-
 struct packed {
 	const struct dl_layout *layout;
 	const float *const *values;
@@ -31,7 +29,7 @@ static int fill(void *ctx, size_t handle, uint64_t at, void *block, size_t n,
 }
 
 int dl_packed_write(const struct dl_layout *l, const float *const *values,
-	enum dl_packed_as as, struct dl_output *o, struct dl_err *e)
+	enum dl_packed_as as, const struct dl_save *s, struct dl_err *e)
 {
 	struct packed k = {l, values, as};
 	struct dl_writer w = DL_WRITER_INIT;
@@ -49,7 +47,7 @@ int dl_packed_write(const struct dl_layout *l, const float *const *values,
 			&w, t->name.s, t->name.n, dtype, t->rank, t->shape);
 		size[i] = t->elements * (dl_dtype_bits(dtype) / 8);
 	}
-	code = dl_emit(o, &w, size, fill, &k, e);
+	code = dl_save(s, &w, size, fill, &k, e);
 	free(size);
 	return code;
 }

@@ -5,8 +5,8 @@
 #ifndef DL_TENSOR_PACKED_H
 #define DL_TENSOR_PACKED_H
 
-#include "base/file.h"
 #include "tensor/layout.h"
+#include "tensor/save.h"
 
 enum dl_packed_as {
 	DL_PACKED_OWN, /* each tensor in the dtype that the layout gives it */
@@ -14,10 +14,10 @@ enum dl_packed_as {
 };
 
 /*
- * Writes all tensors of the layout as one record; values[p] is fragment p.
+ * Saves all tensors of the layout as a model; values[p] is fragment p.
  * Tied tensors are copies of what they are tied to.
  */
 int dl_packed_write(const struct dl_layout *l, const float *const *values,
-	enum dl_packed_as as, struct dl_output *o, struct dl_err *e);
+	enum dl_packed_as as, const struct dl_save *s, struct dl_err *e);
 
 #endif

@@ -168,6 +168,12 @@ void dl_writer_meta_u64(struct dl_writer *w, const char *key, uint64_t value);
 /* Adds a tensor; returns its handle (0, 1, ... in order of adding). */
 size_t dl_writer_tensor(struct dl_writer *w, const char *name, size_t n,
 	enum dl_dtype dtype, unsigned rank, const uint64_t *shape);
+/* A tensor's name, until the next one is added. */
+struct dl_string dl_writer_name(const struct dl_writer *w, size_t handle);
+/* Adds what another writer has: a tensor by its handle, or all metadata. */
+size_t dl_writer_copy_tensor(
+	struct dl_writer *w, const struct dl_writer *from, size_t handle);
+void dl_writer_copy_metas(struct dl_writer *w, const struct dl_writer *from);
 /*
  * Ends the header: appends length and JSON to out. order, when not NULL, gets
  * a handle a tensor in the order in which their data must follow.

@@ -9,6 +9,10 @@
 #include "base/mem.h"
 #include "tensor/record.h"
 
+/* Where a folder has its model: in one file, or what an index names. */
+#define DL_SHARDS_SINGLE "model.safetensors"
+#define DL_SHARDS_INDEX "model.safetensors.index.json"
+
 struct dl_shards_entry {
 	struct dl_string tensor;
 	struct dl_string shard;

@@ -63,6 +63,48 @@ size_t dl_writer_tensor(struct dl_writer *w, const char *name, size_t n,
 	return w->tensors++;
 }
 
+static struct entry entry_of(const struct dl_buf *entries, size_t i)
+{
+	struct entry t;
+
+	memcpy(&t, entries->data + i * sizeof t, sizeof t);
+	return t;
+}
+
+struct dl_string dl_writer_name(const struct dl_writer *w, size_t handle)
+{
+	struct entry t = entry_of(&w->entries, handle);
+
+	return (struct dl_string){(const char *)w->names.data + t.name, t.name_n};
+}
+
+/* Appends entry i of another writer, whose more are so many bytes. */
+static void copy(struct dl_writer *w, struct dl_buf *to,
+	const struct dl_writer *from, struct entry t, size_t more)
+{
+	t.name = keep(w, from->names.data + t.name, t.name_n);
+	t.more = keep(w, from->names.data + t.more, more);
+	dl_buf_add(to, &t, sizeof t);
+}
+
+size_t dl_writer_copy_tensor(
+	struct dl_writer *w, const struct dl_writer *from, size_t handle)
+{
+	struct entry t = entry_of(&from->entries, handle);
+
+	copy(w, &w->entries, from, t, t.more_n * sizeof(uint64_t));
+	return w->tensors++;
+}
+
+void dl_writer_copy_metas(struct dl_writer *w, const struct dl_writer *from)
+{
+	for (size_t i = 0; i < from->metas.len / sizeof(struct entry); i++) {
+		struct entry m = entry_of(&from->metas, i);
+
+		copy(w, &w->metas, from, m, m.more_n);
+	}
+}
+
 struct list {
 	const unsigned char *text;
 	const struct entry *entry;

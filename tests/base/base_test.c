@@ -10,9 +10,11 @@
 #include "base/rule.h"
 
 #include <math.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "../tap.h"
@@ -93,6 +95,63 @@ static void test_file(void)
 	free(path);
 }
 
+/* In a child that dies of a signal half-way. */
+static void fill_and_die(const char *folder, int shards)
+{
+	struct dl_output_folder f;
+	struct dl_output o;
+	struct dl_err e;
+
+	signal(SIGTERM, SIG_DFL);
+	dl_output_on_signal();
+	if (dl_output_folder_open(&f, folder, &e))
+		_exit(99);
+	for (int i = 0; i < shards; i++) {
+		char *path = dl_sprintf("%s/%d", folder, i);
+
+		if (dl_output_open(&o, path, &e) ||
+			dl_output_write(&o, "x", 1, &e) ||
+			dl_output_finish(&o, &e))
+			_exit(99);
+	}
+	raise(SIGTERM);
+	_exit(98);
+}
+
+static void test_set(void)
+{
+	char folder[] = "/tmp/dl-base-XXXXXX";
+	struct dl_output o[3] = {
+		DL_OUTPUT_INIT, DL_OUTPUT_INIT, DL_OUTPUT_INIT};
+	char *path[3], *inner;
+	struct dl_err e;
+	int status;
+	pid_t child;
+
+	if (!mkdtemp(folder))
+		exit(99);
+	inner = dl_sprintf("%s/inner", folder);
+	child = fork();
+	if (!child)
+		fill_and_die(inner, 100);
+	waitpid(child, &status, 0);
+	ok(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM,
+		"a filter dies of its signal");
+	ok(access(inner, F_OK), "and takes 100 files and a folder along");
+	for (int i = 0; i < 3; i++) {
+		path[i] = dl_sprintf("%s/%d", folder, i);
+		dl_output_open(&o[i], path[i], &e);
+	}
+	/* A folder in the way of the last name. */
+	mkdir(path[2], 0777);
+	ok(dl_output_commit_all(o, 3, &e) == DL_IOERR, "%s", e.text);
+	rmdir(path[2]);
+	ok(!rmdir(folder), "a set that has no last name has none");
+	for (int i = 0; i < 3; i++)
+		free(path[i]);
+	free(inner);
+}
+
 static void add_one(void *ctx, size_t i)
 {
 	atomic_fetch_add((atomic_size_t *)ctx, i + 1);
@@ -167,6 +226,7 @@ int main(void)
 	test_err();
 	test_num();
 	test_file();
+	test_set();
 	test_pool();
 	test_rng();
 	test_hash();
