@@ -13,7 +13,8 @@
 static const char usage[] =
 	"usage: dl-learn [-qv] [-n name] [--slot n] [-s seed] [--apply how]\n"
 	"                [--wait | --no-wait] [--heartbeat duration]\n"
-	"                [--drain duration] [--stop-timeout duration]\n"
+	"                [--poll duration] [--drain duration]\n"
+	"                [--stop-timeout duration]\n"
 	"                [--scratch folder] [--insecure] link -- command ...\n"
 	"       dl-learn -h | -V\n";
 
@@ -23,6 +24,7 @@ enum {
 	WAIT,
 	NO_WAIT,
 	HEARTBEAT,
+	POLL,
 	DRAIN,
 	STOP_TIMEOUT,
 	SCRATCH,
@@ -37,6 +39,7 @@ static const struct option options[] = {
 	{"wait", no_argument, NULL, WAIT},
 	{"no-wait", no_argument, NULL, NO_WAIT},
 	{"heartbeat", required_argument, NULL, HEARTBEAT},
+	{"poll", required_argument, NULL, POLL},
 	{"drain", required_argument, NULL, DRAIN},
 	{"stop-timeout", required_argument, NULL, STOP_TIMEOUT},
 	{"scratch", required_argument, NULL, SCRATCH},
@@ -117,6 +120,9 @@ static void read_option(struct learn_options *o, int opt, int *slot)
 	case HEARTBEAT:
 		o->heartbeat_ns = cmd_period("--heartbeat", optarg);
 		break;
+	case POLL:
+		o->poll_ns = cmd_period("--poll", optarg);
+		break;
 	case DRAIN:
 		o->drain_ns = cmd_duration("--drain", optarg);
 		break;
@@ -141,6 +147,7 @@ int main(int argc, char **argv)
 	struct learn_options o = {.insecure = DL_INSECURE_NO,
 		.wait = -1,
 		.heartbeat_ns = 2 * DL_SECOND,
+		.poll_ns = DL_SECOND,
 		.drain_ns = 20 * DL_SECOND,
 		.stop_ns = 30 * DL_SECOND};
 	int opt, slot = 0;

@@ -239,6 +239,7 @@ int learner_run(const struct learn_options *o)
 	struct dl_err e;
 
 	randombytes_buf(&l.instance, sizeof l.instance);
+	uplink_init(&l, o->address.kind);
 	if (loop(&l, &e))
 		l.code = cmd_fail(&e);
 	learner_show_end(&l);

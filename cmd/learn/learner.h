@@ -21,7 +21,7 @@ struct learn_options {
 	const char *apply; /* NULL: what the syncer says */
 	int wait;	   /* -1: what the syncer says */
 	const char *scratch;
-	int64_t heartbeat_ns, drain_ns, stop_ns;
+	int64_t heartbeat_ns, poll_ns, drain_ns, stop_ns;
 };
 
 struct learner {

@@ -1,18 +1,23 @@
 /*
- * A learner's link to its syncer: connects, says hello, carries messages both
- * ways, and connects again, after pauses that grow, when it is lost.
+ * A learner's link to its syncer: it begins, carries messages both ways as
+ * events of the core, and begins again when it is lost. What carries them is a
+ * socket (unix:, tcp:, exec:) or a spool (dir:).
  */
 #ifndef CMD_LEARN_UPLINK_H
 #define CMD_LEARN_UPLINK_H
 
 #include "learn/learn.h"
+#include "link/address.h"
 #include "link/child.h"
 #include "link/conn.h"
 
 struct learner;
 struct push;
+struct spool_link;
 
 struct uplink {
+	const struct uplink_carrier *carrier;
+	struct spool_link *spool; /* NULL for sockets */
 	struct dl_conn conn;
 	struct dl_child child; /* of an exec: link */
 	int open;	       /* conn is */
@@ -28,10 +33,11 @@ struct uplink {
 	uint32_t coming_fragment;
 };
 
+void uplink_init(struct learner *l, enum dl_link_kind kind);
 void uplink_release(struct learner *l);
 
-/* Connects when it is time, sees to silence; before and after each turn of
- * the loop. */
+/* Begins when it is time, sees to silence; before and after each turn of the
+ * loop. */
 void uplink_work(struct learner *l, int64_t now);
 int64_t uplink_wake(const struct learner *l);
 
@@ -42,7 +48,19 @@ void uplink_send(struct learner *l, const struct dl_message *m);
 void uplink_push(struct learner *l, struct push *push);
 /* Says bye, and nothing after that. */
 void uplink_part(struct learner *l, int64_t now);
-/* The connection is closed, and its command has ended. */
+/* Nothing is on its way any more. */
 int uplink_closed(const struct learner *l);
+
+/* What the above call. */
+struct uplink_carrier {
+	void (*work)(struct learner *l, int64_t now);
+	int64_t (*wake)(const struct learner *l);
+	void (*send)(struct learner *l, const struct dl_message *m);
+	void (*push)(struct learner *l, struct push *push);
+	void (*part)(struct learner *l, int64_t now);
+	int (*closed)(const struct learner *l);
+	void (*release)(struct learner *l);
+};
+extern const struct uplink_carrier uplink_socket, uplink_spool;
 
 #endif

@@ -24,6 +24,7 @@ struct push {
 	float *delta;		     /* NULL until they have been read */
 	int settled;		     /* the core has released it */
 	int sending;		     /* a connection reads it */
+	int put;		     /* it is in the spool */
 };
 
 struct weights {

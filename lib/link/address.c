@@ -57,11 +57,13 @@ int dl_address_parse(struct dl_address *a, const char *s, struct dl_err *e)
 				   : dl_fail(e, DL_USAGE,
 					     "\"%s\" names no command", shown);
 	}
-	if (strncmp(s, "dir:", 4) == 0)
-		return dl_fail(e, DL_USAGE,
-			"\"%s\": links of this kind are not available in this "
-			"version",
-			shown);
+	if (strncmp(s, "dir:", 4) == 0) {
+		a->kind = DL_LINK_DIR;
+		a->folder = s + 4;
+		return *a->folder ? 0
+				  : dl_fail(e, DL_USAGE,
+					    "\"%s\" names no folder", shown);
+	}
 	if (strncmp(s, "unix:", 5) == 0) {
 		s += 5;
 		if (!*s || strlen(s) >= sizeof(a->path))
@@ -73,8 +75,8 @@ int dl_address_parse(struct dl_address *a, const char *s, struct dl_err *e)
 	}
 	if (strncmp(s, "tcp:", 4) != 0)
 		return dl_fail(e, DL_USAGE,
-			"\"%s\" is no link: unix:PATH, tcp:HOST:PORT or "
-			"exec:COMMAND",
+			"\"%s\" is no link: unix:PATH, tcp:HOST:PORT, "
+			"exec:COMMAND or dir:PATH",
 			shown);
 	if (parse_tcp(a, s + 4))
 		return dl_fail(
@@ -82,16 +84,23 @@ int dl_address_parse(struct dl_address *a, const char *s, struct dl_err *e)
 	return 0;
 }
 
+/* What is foreign text to a terminal, after its kind. */
+static void print_rest(
+	char out[DL_ADDRESS_MAX], const char *kind, const char *rest)
+{
+	size_t n = strlen(kind);
+
+	memcpy(out, kind, n);
+	dl_scrub(out + n, DL_ADDRESS_MAX - n, rest, strlen(rest));
+}
+
 char *dl_address_print(char out[DL_ADDRESS_MAX], const struct dl_address *a)
 {
-	static const char exec[] = "exec:";
-
-	if (a->kind == DL_LINK_EXEC) {
-		memcpy(out, exec, sizeof(exec));
-		dl_scrub(out + sizeof(exec) - 1,
-			DL_ADDRESS_MAX - sizeof(exec) + 1, a->command,
-			strlen(a->command));
-	} else if (a->kind == DL_LINK_UNIX)
+	if (a->kind == DL_LINK_EXEC)
+		print_rest(out, "exec:", a->command);
+	else if (a->kind == DL_LINK_DIR)
+		print_rest(out, "dir:", a->folder);
+	else if (a->kind == DL_LINK_UNIX)
 		snprintf(out, DL_ADDRESS_MAX, "unix:%s", a->path);
 	else if (strchr(a->host, ':'))
 		snprintf(out, DL_ADDRESS_MAX, "tcp:[%s]:%s", a->host, a->port);
@@ -218,6 +227,9 @@ int dl_address_connect(const struct dl_address *a, enum dl_insecure allowed,
 	case DL_LINK_EXEC:
 		code = dl_child_start(child, a->command, fd, e);
 		break;
+	case DL_LINK_DIR:
+		code = dl_fail(e, DL_USAGE, "a folder answers nothing here");
+		break;
 	}
 	return code ? at(a, e) : 0;
 }
@@ -313,6 +325,9 @@ int dl_address_listen(struct dl_address *a, enum dl_insecure allowed, int *fd,
 		break;
 	case DL_LINK_EXEC:
 		code = dl_fail(e, DL_USAGE, "nobody can connect to a command");
+		break;
+	case DL_LINK_DIR:
+		code = dl_fail(e, DL_USAGE, "nobody can connect to a folder");
 		break;
 	}
 	if (!code)

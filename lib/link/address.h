@@ -4,7 +4,7 @@
  *	unix:/path        a unix socket
  *	tcp:host:port     plain tcp; [::1] for addresses with colons
  *	exec:command      a command's standard input and output
- *	dir:              recognised, not available in this version
+ *	dir:/path         a folder, the spool of a run (link/spool.h)
  *
  * What a peer says is never parsed as one: it may name no command and no path.
  */
@@ -16,7 +16,7 @@
 #include "base/err.h"
 #include "link/child.h"
 
-enum dl_link_kind { DL_LINK_UNIX, DL_LINK_TCP, DL_LINK_EXEC };
+enum dl_link_kind { DL_LINK_UNIX, DL_LINK_TCP, DL_LINK_EXEC, DL_LINK_DIR };
 
 enum { DL_ADDRESS_MAX = 320, DL_PEER_MAX = 320 };
 
@@ -27,6 +27,7 @@ struct dl_address {
 	char path[104]; /* unix: fits sun_path everywhere */
 	uint64_t inode; /* of path, while we listen there */
 	const char *command; /* exec: in the string that was parsed */
+	const char *folder;  /* dir: likewise */
 };
 
 /* How plain tcp is allowed: how often --insecure was said. */
@@ -36,8 +37,8 @@ enum dl_insecure {
 	DL_INSECURE_ANYWHERE
 };
 
-/* 64 with the fact when s is none, or of a kind that is not available. A
- * command stays where it is in s. */
+/* 64 with the fact when s is none. A command or folder stays where it is in s.
+ */
 int dl_address_parse(struct dl_address *a, const char *s, struct dl_err *e);
 /* "unix:/path", "tcp:127.0.0.1:4000"; a long command is cut; returns out. */
 char *dl_address_print(char out[DL_ADDRESS_MAX], const struct dl_address *a);
@@ -45,8 +46,8 @@ char *dl_address_print(char out[DL_ADDRESS_MAX], const struct dl_address *a);
 /*
  * Begins to connect: *fd is a non-blocking, close-on-exec socket, ready for
  * dl_conn_init at once; a failure that shows later ends that connection. 64
- * when a is not allowed, 69 when nobody is there. *child is the command of an
- * exec: link, to be ended when *fd has been closed; else none.
+ * when a is not allowed or a folder, 69 when nobody is there. *child is the
+ * command of an exec: link, to be ended when *fd has been closed; else none.
  */
 int dl_address_connect(const struct dl_address *a, enum dl_insecure allowed,
 	int *fd, struct dl_child *child, struct dl_err *e);
@@ -54,7 +55,8 @@ int dl_address_connect(const struct dl_address *a, enum dl_insecure allowed,
 /*
  * Listens: *fd is non-blocking and close-on-exec. A unix socket gets mode 0600
  * and replaces a stale one, after nobody answered there; 73 when one is in use
- * or the path is something else. With port 0 a->port is set. 64 for exec:.
+ * or the path is something else. With port 0 a->port is set. 64 for exec: and
+ * dir:.
  */
 int dl_address_listen(struct dl_address *a, enum dl_insecure allowed, int *fd,
 	struct dl_err *e);

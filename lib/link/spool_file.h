@@ -56,6 +56,15 @@ int dl_spool_put(int spool, const char *temp, const char *path,
 /* Removes a file; fine when it is not there. */
 int dl_spool_remove(int spool, const char *path, struct dl_err *e);
 
+/*
+ * Holds a learner's name, making new/NAME if need be: *fd is -1 before, or what
+ * an earlier call gave, which is known to hold it still or is replaced, as when
+ * the folder was mounted anew. 77 with who has the name; 66 when there is no
+ * new/; 73 or 74.
+ */
+int dl_spool_lock(int spool, const char *name, int *fd, struct dl_err *e);
+void dl_spool_unlock(int *fd);
+
 /* Names in a folder, in byte order, those with a dot in front left out. */
 struct dl_spool_names {
 	char **name;

@@ -51,7 +51,8 @@ static void test_addresses(void)
 	test_parse("exec:ssh dc2 -T", "exec:ssh dc2 -T");
 	test_parse("exec:echo \a", "exec:echo \\x07");
 	test_parse("exec:", NULL);
-	test_parse("dir:/spool", NULL);
+	test_parse("dir:/spool", "dir:/spool");
+	test_parse("dir:", NULL);
 	memset(path + 6, 'x', 150);
 	test_parse(path, NULL);
 }

@@ -316,7 +316,7 @@ static void dial(struct learner *l, int64_t now)
 	hello(l);
 }
 
-void uplink_work(struct learner *l, int64_t now)
+static void socket_work(struct learner *l, int64_t now)
 {
 	struct uplink *up = &l->uplink;
 	struct dl_err e;
@@ -334,7 +334,7 @@ void uplink_work(struct learner *l, int64_t now)
 	dl_loop_set(&l->loop, up->conn.fd, dl_conn_events(&up->conn), turn, l);
 }
 
-int64_t uplink_wake(const struct learner *l)
+static int64_t socket_wake(const struct learner *l)
 {
 	const struct uplink *up = &l->uplink;
 
@@ -345,7 +345,7 @@ int64_t uplink_wake(const struct learner *l)
 	return up->parting || up->ended ? INT64_MAX : up->retry_at;
 }
 
-void uplink_release(struct learner *l)
+static void socket_release(struct learner *l)
 {
 	if (l->uplink.open) {
 		dl_loop_remove(&l->loop, l->uplink.conn.fd);
@@ -355,7 +355,7 @@ void uplink_release(struct learner *l)
 	dl_child_kill(&l->uplink.child);
 }
 
-void uplink_send(struct learner *l, const struct dl_message *m)
+static void socket_send(struct learner *l, const struct dl_message *m)
 {
 	if (l->uplink.welcomed)
 		dl_conn_send(&l->uplink.conn, m);
@@ -370,7 +370,7 @@ static void sent(void *ctx, int whole)
 	weights_drop(push->owner, push);
 }
 
-void uplink_push(struct learner *l, struct push *push)
+static void socket_push(struct learner *l, struct push *push)
 {
 	const struct dl_learn_action *a = &push->what;
 	struct dl_message m = {.kind = DL_MSG_PUSH,
@@ -393,7 +393,7 @@ void uplink_push(struct learner *l, struct push *push)
 		shelf_bytes(&l->weights.shelf, a->fragment), sent, push);
 }
 
-void uplink_part(struct learner *l, int64_t now)
+static void socket_part(struct learner *l, int64_t now)
 {
 	struct dl_message m = {.kind = DL_MSG_BYE, .bye = DL_BYE_LEAVING};
 	struct uplink *up = &l->uplink;
@@ -403,11 +403,14 @@ void uplink_part(struct learner *l, int64_t now)
 	up->parting = 1;
 	if (!up->open)
 		return;
-	uplink_send(l, &m);
+	socket_send(l, &m);
 	dl_conn_finish(&up->conn, now + last_words);
 }
 
-int uplink_closed(const struct learner *l)
+static int socket_closed(const struct learner *l)
 {
 	return !l->uplink.open && !l->uplink.child.pid;
 }
+
+const struct uplink_carrier uplink_socket = {socket_work, socket_wake,
+	socket_send, socket_push, socket_part, socket_closed, socket_release};
