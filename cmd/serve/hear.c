@@ -4,8 +4,22 @@
 
 #include "base/num.h"
 #include "cmd/cmd.h"
+#include "cmd/serve/deliver.h"
 #include "cmd/serve/hello.h"
 #include "cmd/serve/server.h"
+
+/* What it took to bring the learner what it has applied. */
+static void take_sent(struct peer *peer, struct dl_sync_event *ev)
+{
+	struct sent *sent;
+
+	if (ev->fragment >= peer->server->layout->fragments)
+		return;
+	sent = &peer->sent[ev->fragment];
+	ev->elements = sent->elements;
+	ev->bytes = sent->bytes;
+	*sent = (struct sent){0, 0};
+}
 
 /* What a learner says becomes an event of the core. */
 static int on_learner(
@@ -26,9 +40,11 @@ static int on_learner(
 		break;
 	case DL_MSG_APPLIED:
 		ev.kind = DL_EV_APPLIED;
+		take_sent(peer, &ev);
 		break;
 	case DL_MSG_WANT:
 		ev.kind = DL_EV_WANT;
+		deliver_lost(peer, m->fragment);
 		break;
 	case DL_MSG_END:
 		ev.kind = DL_EV_DRAINED;
@@ -77,13 +93,12 @@ static int on_begin(void *ctx, struct dl_conn *c, const struct dl_message *m,
 	if (m->kind != DL_MSG_PUSH || peer->state != PEER_LEARNER)
 		return dl_fail(e, DL_PROTOCOL, "%s from one who is no learner",
 			dl_message_kind_name(m->kind));
-	if (m->fragment >= s->layout->fragments || strcmp(m->codec, "f32") != 0)
-		return dl_fail(e, DL_PROTOCOL, "push of fragment %u in %s",
-			m->fragment, m->codec);
-	if (dl_layout_check_record(s->layout, m->fragment, h, e))
-		return e->code;
-	peer->coming = globals_push(&s->globals, m->fragment);
-	*dest = peer->coming->delta;
+	if (m->fragment >= s->layout->fragments)
+		return dl_fail(
+			e, DL_PROTOCOL, "push of fragment %u", m->fragment);
+	if (pushes_begin(&s->globals.pushes, m->fragment, h, &peer->coming, e))
+		return dl_at(e, "push of fragment %u", m->fragment);
+	*dest = peer->coming->data;
 	return 0;
 }
 
@@ -99,7 +114,7 @@ static int on_whole(void *ctx, struct dl_conn *c, const struct dl_message *m,
 	(void)dest;
 	(void)e;
 	peer->coming = NULL;
-	globals_arrived(&peer->server->globals, push);
+	pushes_arrived(&peer->server->globals.pushes, push);
 	peer_event(peer, DL_EV_PUSH, &ev);
 	ev.fragment = m->fragment;
 	ev.seq = m->seq;
@@ -109,6 +124,8 @@ static int on_whole(void *ctx, struct dl_conn *c, const struct dl_message *m,
 	ev.tokens = m->tokens;
 	ev.norm = push->norm;
 	ev.push = push->id;
+	ev.elements = push->coded.elements;
+	ev.bytes = push->bytes;
 	server_event(peer->server, &ev);
 	return 0;
 }

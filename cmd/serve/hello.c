@@ -5,6 +5,7 @@
 
 #include "base/num.h"
 #include "cmd/cmd.h"
+#include "cmd/serve/deliver.h"
 #include "cmd/serve/server.h"
 
 static const int64_t probe_time = 2 * DL_SECOND + DL_SECOND / 2;
@@ -107,6 +108,22 @@ static int check_hello(
 	return 0;
 }
 
+/* Is word one of the words? */
+static int has_word(const char *words, const char *word)
+{
+	size_t n = strlen(word);
+
+	while (*words) {
+		size_t length = strcspn(words, " ");
+
+		if (length == n && !memcmp(words, word, n))
+			return 1;
+		words += length;
+		words += strspn(words, " ");
+	}
+	return 0;
+}
+
 static void begin_observer(struct peer *peer, int64_t now)
 {
 	struct server *s = peer->server;
@@ -114,7 +131,7 @@ static void begin_observer(struct peer *peer, int64_t now)
 	peer->state = PEER_OBSERVER;
 	peer_send_welcome(peer, dl_sync_clock(s->core));
 	for (uint32_t p = 0; p < s->layout->fragments; p++)
-		peer_send_values(peer, p, dl_sync_clock(s->core), 0);
+		deliver(peer, p, dl_sync_clock(s->core), 0);
 	peer_leave(peer, now + observer_time);
 }
 
@@ -140,6 +157,9 @@ int peer_hello(struct peer *peer, const struct dl_message *m, struct dl_err *e)
 		peer->clock = m->clock;
 		peer->steps = m->steps;
 		peer->tokens = m->tokens;
+		peer->decodes = has_word(m->codecs,
+			dl_codec_name(s->globals.quant.codec));
+		peer->sent = dl_alloc_array(n, sizeof *peer->sent);
 		peer->versions = dl_alloc_array(n, sizeof *peer->versions);
 		if (m->fragments)
 			memcpy(peer->versions, m->versions,

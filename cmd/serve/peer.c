@@ -45,6 +45,7 @@ void peer_send_welcome(struct peer *peer, uint64_t clock)
 		.tau = s->options->sync.config.tau,
 		.apply = s->options->sync.apply,
 		.wait = s->options->sync.wait,
+		.global = dl_codec_name(s->globals.quant.codec),
 		.text = dl_buf_cstr(&s->layout_text),
 		.fragments = n,
 		.versions = versions,
@@ -54,38 +55,18 @@ void peer_send_welcome(struct peer *peer, uint64_t clock)
 	for (uint32_t p = 0; p < n; p++) {
 		versions[p] = dl_sync_version(s->core, p);
 		origins[p] = dl_sync_origin(s->core, p);
-		if (peer->state == PEER_LEARNER)
-			seqs[p] = dl_sync_taken(
-				s->core, peer->name, peer->instance, p);
+		if (peer->state != PEER_LEARNER)
+			continue;
+		seqs[p] = dl_sync_taken(
+			s->core, peer->name, peer->instance, p);
+		/* It takes over the name that the version has now. */
+		if (!dl_version_cmp(peer->versions[p], origins[p]))
+			peer->versions[p] = versions[p];
 	}
 	dl_conn_send(&peer->conn, &m);
 	free(versions);
 	free(origins);
 	free(seqs);
-}
-
-static void values_sent(void *ctx, int whole)
-{
-	(void)whole;
-	values_done(ctx);
-}
-
-void peer_send_values(struct peer *peer, uint32_t p, uint64_t step, int final)
-{
-	struct server *s = peer->server;
-	struct dl_message m = {.kind = DL_MSG_GLOBAL,
-		.fragment = p,
-		.version = dl_sync_version(s->core, p),
-		.step = step,
-		.final = final,
-		.codec = "f32"};
-	struct values *v = globals_read(&s->globals, p);
-	struct dl_buf head = DL_BUF_INIT;
-
-	dl_message_pack_data(&m, s->layout, &head);
-	/* A version that still waits behind others is replaced by a newer. */
-	dl_conn_send_data(&peer->conn, p + 1, &head, v->data,
-		shelf_bytes(&s->globals.shelf, p), values_sent, v);
 }
 
 void peer_leave(struct peer *peer, int64_t deadline)
@@ -137,7 +118,7 @@ void peer_drop(struct peer *peer, const struct dl_err *why)
 	dl_loop_remove(&s->loop, peer->conn.fd);
 	dl_conn_release(&peer->conn);
 	if (peer->coming)
-		globals_drop(&s->globals, peer->coming);
+		pushes_drop(&s->globals.pushes, peer->coming);
 	if (was != PEER_LEARNER && why->code == DL_PROTOCOL)
 		cmd_note("%s is sent away: %s", peer->address, why->text);
 	if (was != PEER_LEARNER)
@@ -229,6 +210,7 @@ static void free_over(struct server *s)
 		}
 		*at = peer->next;
 		free(peer->versions);
+		free(peer->sent);
 		free(peer);
 	}
 }

@@ -31,7 +31,12 @@ struct peer {
 	uint64_t instance;
 	/* its hello, for the core */
 	uint64_t clock, steps, tokens;
-	struct dl_version *versions; /* P */
+	/* P: what its hello says it has, then what it was sent; 0.0: unknown */
+	struct dl_version *versions;
+	struct sent {
+		uint64_t elements, bytes; /* of globals, since `applied` */
+	} * sent;
+	int decodes; /* the codec of the run's updates */
 	int64_t deadline; /* of its hello or end; of the probe while it waits */
 	int64_t heard;	  /* when the one probed was last heard before */
 	struct push *coming;
@@ -48,8 +53,6 @@ void peers_free(struct server *s);
 /* The learner that the core knows by that name and instance, or NULL. */
 struct peer *peers_find(
 	const struct server *s, const char *name, uint64_t instance);
-/* Queues the current values of fragment p for peer. */
-void peer_send_values(struct peer *peer, uint32_t p, uint64_t step, int final);
 void peer_send_welcome(struct peer *peer, uint64_t clock);
 /* Says bye to everybody of that state, and lets them go. */
 void peers_bye(

@@ -8,6 +8,7 @@
 #include "base/num.h"
 #include "cmd/cmd.h"
 #include "cmd/serve/begin.h"
+#include "cmd/serve/deliver.h"
 #include "cmd/serve/show.h"
 #include "link/signals.h"
 
@@ -33,7 +34,9 @@ static void send_to(struct server *s, const struct dl_sync_action *a)
 		peer_send_welcome(peer, a->step);
 		return;
 	case DL_ACT_GLOBAL:
-		peer_send_values(peer, a->fragment, a->step, a->final);
+		/* What is merged goes to all, once it is committed. */
+		if (!s->merged[a->fragment])
+			deliver(peer, a->fragment, a->step, a->final);
 		return;
 	case DL_ACT_BYE:
 		peer_bye(peer, DL_BYE_DONE, dl_now());
@@ -55,15 +58,12 @@ static void send_to(struct server *s, const struct dl_sync_action *a)
  * nobody is told of it. */
 static int commit(struct server *s, uint32_t p)
 {
-	struct globals *g = &s->globals;
 	struct dl_sync_saved saved;
 	struct dl_err e;
 	int code;
 
 	dl_sync_save(s->core, p, &saved);
-	code = dl_store_commit(
-		g->store, p, g->values[p]->data, g->momentum[p], NULL, &saved,
-		&e);
+	code = globals_commit(&s->globals, p, &saved, &e);
 	dl_sync_saved_release(&saved);
 	if (!code)
 		return 0;
@@ -102,7 +102,7 @@ static void act(struct server *s, const struct dl_sync_action *a)
 {
 	switch (a->kind) {
 	case DL_ACT_RELEASE:
-		globals_release_push(&s->globals, a->push);
+		pushes_drop_id(&s->globals.pushes, a->push);
 		break;
 	case DL_ACT_MERGE:
 		merge(s, a);

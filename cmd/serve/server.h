@@ -5,10 +5,10 @@
 #ifndef CMD_SERVE_SERVER_H
 #define CMD_SERVE_SERVER_H
 
-#include "cmd/serve/globals.h"
 #include "cmd/serve/options.h"
 #include "cmd/serve/peer.h"
 #include "cmd/status.h"
+#include "cmd/sync/globals.h"
 #include "link/loop.h"
 #include "state/tape.h"
 

@@ -4,6 +4,7 @@
 
 #include "base/num.h"
 #include "cmd/cmd.h"
+#include "cmd/codec.h"
 #include "cmd/learn/apply.h"
 
 /* A quorum of all: everybody who lives is waited for, however long. */
@@ -174,6 +175,9 @@ static int read_step(struct sync_options *o, int opt)
 	case SYNC_NESTEROV:
 	case SYNC_NO_NESTEROV:
 		o->outer.nesterov = opt == SYNC_NESTEROV;
+		break;
+	case SYNC_GLOBAL:
+		o->global = cmd_codec("--global", optarg);
 		break;
 	case SYNC_APPLY:
 		take_apply(o, optarg);

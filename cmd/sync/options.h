@@ -10,6 +10,7 @@
 
 #include "merge/outer.h"
 #include "sync/sync.h"
+#include "tensor/quant.h"
 
 struct sync_options {
 	const char *store, *model, *layout, *run, *output;
@@ -19,7 +20,8 @@ struct sync_options {
 	int min_h_given;
 	enum dl_rule rule; /* DL_MEAN: in place of rda */
 	struct dl_outer outer;
-	const char *apply; /* what learners are told */
+	enum dl_codec global; /* of updates; f32: globals are values */
+	const char *apply;    /* what learners are told */
 	int wait;
 	int64_t dead_ns; /* a silent learner */
 	unsigned threads;
@@ -29,6 +31,7 @@ enum {
 	SYNC_STORE = 256,
 	SYNC_LAYOUT,
 	SYNC_RUN,
+	SYNC_GLOBAL,
 	SYNC_PRESET,
 	SYNC_FRAGMENTS,
 	SYNC_TAU,
@@ -63,6 +66,7 @@ enum {
 	{"store", required_argument, NULL, SYNC_STORE}, \
 	{"layout", required_argument, NULL, SYNC_LAYOUT}, \
 	{"run", required_argument, NULL, SYNC_RUN}, \
+	{"global", required_argument, NULL, SYNC_GLOBAL}, \
 	{"preset", required_argument, NULL, SYNC_PRESET}, \
 	{"fragments", required_argument, NULL, SYNC_FRAGMENTS}, \
 	{"tau", required_argument, NULL, SYNC_TAU}, \

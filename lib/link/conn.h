@@ -120,15 +120,15 @@ void dl_conn_send(struct dl_conn *c, const struct dl_message *m);
  * Queues a record of data: its header (dl_message_pack_data; emptied, c takes
  * the bytes), then n bytes at data, which stay the caller's and unchanged
  * until release(ctx, sent) is called, once: when it has been sent whole, or
- * was replaced, cancelled or lost with the connection (sent = 0). An item of
+ * was replaced or lost with the connection (sent = 0). An item of
  * the same key, not 0, of which nothing has been sent, is replaced and gives
  * up its place. release may be NULL; it must not use c.
  */
 void dl_conn_send_data(struct dl_conn *c, uint64_t key, struct dl_buf *head,
 	const void *data, size_t n, void (*release)(void *ctx, int sent),
 	void *ctx);
-/* Drops the item of that key if nothing of it has been sent; 1 if so. */
-int dl_conn_cancel(struct dl_conn *c, uint64_t key);
+/* Is there an item of that key of which nothing has been sent? */
+int dl_conn_waits(const struct dl_conn *c, uint64_t key);
 
 /* Bytes that wait to be written, control and data. */
 uint64_t dl_conn_waiting(const struct dl_conn *c);

@@ -227,15 +227,15 @@ void dl_conn_send_data(struct dl_conn *c, uint64_t key, struct dl_buf *head,
 		free_item(old, 0);
 }
 
-int dl_conn_cancel(struct dl_conn *c, uint64_t key)
+int dl_conn_waits(const struct dl_conn *c, uint64_t key)
 {
-	struct dl_conn_item **at = find_item(c, key), *old = *at;
+	const struct dl_conn_item *item = c->out.item;
 
-	if (!old)
-		return 0;
-	*at = old->next;
-	free_item(old, 0);
-	return 1;
+	if (item && begun(&c->out))
+		item = item->next;
+	while (item && item->key != key)
+		item = item->next;
+	return item != NULL;
 }
 
 uint64_t dl_conn_waiting(const struct dl_conn *c)

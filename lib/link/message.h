@@ -17,6 +17,7 @@
 #include "sync/clock.h"
 #include "sync/sync.h"
 #include "tensor/layout.h"
+#include "tensor/quant.h"
 #include "tensor/record.h"
 
 /* Who speaks first: what a peer came for. */
@@ -92,12 +93,17 @@ void dl_message_pack(const struct dl_message *m, struct dl_buf *out);
 
 /*
  * Appends the header (length and JSON) of m, a push or a global of fragment
- * m->fragment of l in f32, to out; the fragment's packed array follows it.
+ * m->fragment of l in f32, whose name m need not have, to out; the fragment's packed array follows it.
  */
 void dl_message_pack_data(const struct dl_message *m, const struct dl_layout *l,
 	struct dl_buf *out);
 
-/* The metadata alone, for a record with tensors of another codec. */
+/* The same in the codec of q, whose name m need not have. */
+void dl_message_pack_coded(const struct dl_message *m,
+	const struct dl_layout *l, const struct dl_quant *q,
+	struct dl_buf *out);
+
+/* The metadata alone. */
 void dl_message_meta(const struct dl_message *m, struct dl_writer *w);
 
 /*

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "link/fields.h"
+#include "tensor/coded.h"
 
 static void pack_double(struct dl_writer *w, const char *key, double v)
 {
@@ -69,24 +70,44 @@ static void pack_field(
 	}
 }
 
-void dl_message_meta(const struct dl_message *m, struct dl_writer *w)
+static void pack_fields(
+	const struct dl_message *m, uint64_t has, struct dl_writer *w)
 {
 	int i;
 
 	dl_writer_meta(w, "dl.format", "1");
 	dl_writer_meta(w, "dl.kind", dl_kinds[m->kind].name);
 	for (i = 0; i < FIELDS; i++)
-		if (dl_kinds[m->kind].has & HAS(i))
+		if (has & HAS(i))
 			pack_field(w, dl_fields[i].key, dl_fields[i].form,
 				(const char *)m + dl_fields[i].at);
+}
+
+void dl_message_meta(const struct dl_message *m, struct dl_writer *w)
+{
+	pack_fields(m, dl_kinds[m->kind].has, w);
+}
+
+void dl_message_pack_coded(const struct dl_message *m,
+	const struct dl_layout *l, const struct dl_quant *q, struct dl_buf *out)
+{
+	struct dl_writer w = DL_WRITER_INIT;
+
+	/* What the tensors are encoded with goes with them. */
+	pack_fields(m, dl_kinds[m->kind].has & ~HAS(F_CODEC), &w);
+	dl_coded_record(l, m->fragment, q, &w);
+	dl_writer_finish(&w, out, NULL);
+	dl_writer_release(&w);
 }
 
 void dl_message_pack_data(const struct dl_message *m, const struct dl_layout *l,
 	struct dl_buf *out)
 {
+	struct dl_message f32 = *m;
 	struct dl_writer w = DL_WRITER_INIT;
 
-	dl_message_meta(m, &w);
+	f32.codec = "f32";
+	dl_message_meta(&f32, &w);
 	dl_layout_record(l, m->fragment, &w);
 	dl_writer_finish(&w, out, NULL);
 	dl_writer_release(&w);

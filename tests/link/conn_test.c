@@ -232,14 +232,14 @@ static void test_replace(struct pair *p)
 	send_values(&p->a, 0, 6, 0, &x[5]);
 	ok(x[1].done == 1 && !x[1].sent && !x[0].done,
 		"a newer one replaces what is unsent, not what is begun");
-	ok(dl_conn_cancel(&p->a.c, 9) == 1 && x[4].done == 1 && !x[4].sent,
-		"unsent data can be cancelled");
-	ok(dl_conn_cancel(&p->a.c, 9) == 0 && dl_conn_cancel(&p->a.c, 0) == 0,
-		"once, and only what has a key");
+	ok(dl_conn_waits(&p->a.c, 7) && dl_conn_waits(&p->a.c, 9) &&
+			!dl_conn_waits(&p->a.c, 10),
+		"what waits is known");
 	settle(p, 0);
-	ok(p->b.records == 4 && p->b.last_seq[0] == 6 && !p->b.disorder,
+	ok(p->b.records == 5 && p->b.last_seq[0] == 6 && !p->b.disorder,
 		"the rest arrives, in order");
-	ok(x[0].sent == 1 && x[2].sent == 1 && x[3].sent == 1 && x[5].sent == 1,
+	ok(!dl_conn_waits(&p->a.c, 7), "what is begun or sent does not");
+	ok(x[0].sent == 1 && x[4].sent == 1 && x[2].sent == 1 && x[3].sent == 1 && x[5].sent == 1,
 		"and is released as sent");
 	send_values(&p->a, 1, 7, VALUES, &x[0]);
 	work(&p->a, 0);

@@ -1,0 +1,221 @@
+#include "cmd/sync/globals.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/segments.h"
+#include "merge/outer.h"
+#include "tensor/packed.h"
+
+static struct shared *new_values(struct globals *g, uint32_t p)
+{
+	return shared_new(&g->shelf, p, shelf_bytes(&g->shelf, p));
+}
+
+static void allocate(struct globals *g, const struct sync_options *o)
+{
+	const struct dl_layout *layout = dl_store_layout(g->store);
+	uint32_t n = layout->fragments;
+
+	g->layout = layout;
+	g->outer = o->outer;
+	g->quant =
+		(struct dl_quant){.codec = o->global, .block = DL_QUANT_BLOCK};
+	g->pool = dl_pool_new(o->threads);
+	g->segment = dl_alloc_array(n, sizeof *g->segment);
+	g->segments = dl_alloc_array(n, sizeof *g->segments);
+	g->values = dl_alloc_array(n, sizeof *g->values);
+	g->momentum = dl_alloc_array(n, sizeof *g->momentum);
+	g->error = dl_alloc_array(n, sizeof *g->error);
+	g->update = dl_alloc_array(n, sizeof *g->update);
+	shelf_init(&g->shelf, layout, 2);
+	pushes_init(&g->pushes, g->pool, &g->shelf, layout);
+	for (uint32_t p = 0; p < n; p++) {
+		size_t bytes = shelf_bytes(&g->shelf, p);
+
+		g->segments[p] =
+			segments_cut(layout, p, o->rule, &g->segment[p]);
+		g->values[p] = new_values(g, p);
+		g->momentum[p] = shelf_take(&g->shelf, p);
+		if (bytes > g->merged_bytes)
+			g->merged_bytes = bytes;
+	}
+	g->merged = dl_big_alloc(g->merged_bytes);
+}
+
+static void drop_error(struct globals *g, uint32_t p)
+{
+	shelf_give(&g->shelf, p, g->error[p]);
+	g->error[p] = NULL;
+}
+
+static int load(struct globals *g, uint32_t p, struct dl_err *e)
+{
+	int code = dl_store_load(
+		g->store, p, g->values[p]->data, g->momentum[p], e);
+
+	if (code)
+		return code;
+	g->error[p] = shelf_take(&g->shelf, p);
+	code = dl_store_load_error(g->store, p, g->error[p], e);
+	if (code == DL_NO)
+		drop_error(g, p);
+	return code == DL_NO ? 0 : code;
+}
+
+int globals_open(
+	struct globals *g, const struct sync_options *o, struct dl_err *e)
+{
+	int code = dl_store_open(&g->store, o->store, DL_STORE_OWN, e);
+
+	if (code)
+		return code;
+	allocate(g, o);
+	code = dl_coded_check(g->layout, &g->quant, e);
+	for (uint32_t p = 0; !code && p < g->layout->fragments; p++)
+		code = load(g, p, e);
+	if (code)
+		globals_close(g);
+	return code;
+}
+
+void globals_close(struct globals *g)
+{
+	pushes_release(&g->pushes);
+	for (uint32_t p = 0; g->values && p < g->layout->fragments; p++) {
+		shared_retire(g->values[p]);
+		shared_retire(g->update[p].data);
+		shelf_give(&g->shelf, p, g->momentum[p]);
+		drop_error(g, p);
+		free(g->segment[p]);
+	}
+	if (g->merged)
+		dl_big_free(g->merged, g->merged_bytes);
+	free(g->segment);
+	free(g->segments);
+	free(g->values);
+	free(g->momentum);
+	free(g->error);
+	free(g->update);
+	shelf_release(&g->shelf);
+	dl_pool_free(g->pool);
+	dl_store_close(g->store);
+	*g = (struct globals){0};
+}
+
+const float *globals_values(const struct globals *g, uint32_t p)
+{
+	return g->values[p]->data;
+}
+
+/* The values of p to be changed: those that somebody reads stay as they are,
+ * and a copy takes their place. */
+static float *writable(struct globals *g, uint32_t p)
+{
+	struct shared *now = g->values[p];
+
+	if (now->readers) {
+		g->values[p] = new_values(g, p);
+		memcpy(g->values[p]->data, now->data, now->bytes);
+		shared_retire(now);
+	}
+	return g->values[p]->data;
+}
+
+static void step(struct globals *g, uint32_t p, float *values)
+{
+	dl_outer_step(g->pool, &g->outer, g->segment[p], g->segments[p],
+		g->merged, values, g->momentum[p]);
+}
+
+/* An error that a narrow codec has left is paid with the first whole step. */
+static void step_whole(struct globals *g, uint32_t p)
+{
+	float *values = writable(g, p);
+
+	step(g, p, values);
+	if (g->error[p])
+		update_settle(
+			values, g->error[p], g->layout->fragment[p].elements);
+	drop_error(g, p);
+}
+
+static void step_narrow(struct globals *g, uint32_t p)
+{
+	size_t bytes = shelf_bytes(&g->shelf, p);
+	struct update_work w = {
+		g->pool, &g->shelf, g->layout, &g->quant, g->merged};
+	float *values = writable(g, p), *next = shelf_take(&g->shelf, p);
+
+	if (!g->error[p])
+		g->error[p] = memset(shelf_take(&g->shelf, p), 0, bytes);
+	step(g, p, memcpy(next, values, bytes));
+	g->update[p].data = update_make(&w, p, values, next, g->error[p]);
+	shelf_give(&g->shelf, p, next);
+}
+
+static int merge(
+	struct globals *g, const struct dl_sync_action *a, struct dl_err *e)
+{
+	struct contributions c;
+	uint32_t p = a->fragment;
+	int code;
+
+	pushes_gather(&g->pushes, a, &c);
+	code = dl_merge_fragment(g->pool, g->segment[p], g->segments[p], c.item,
+		c.n, g->merged, NULL, e);
+	pushes_gathered(&g->pushes, &c);
+	return code;
+}
+
+int globals_merge(
+	struct globals *g, const struct dl_sync_action *a, struct dl_err *e)
+{
+	uint32_t p = a->fragment;
+	struct update *update = &g->update[p];
+	int code = merge(g, a, e);
+
+	shared_retire(update->data);
+	*update = (struct update){
+		.base = {a->version.epoch, a->version.number - 1},
+		.version = a->version};
+	if (code)
+		return code;
+	if (g->quant.codec == DL_CODEC_F32)
+		step_whole(g, p);
+	else
+		step_narrow(g, p);
+	return 0;
+}
+
+int globals_commit(struct globals *g, uint32_t p,
+	const struct dl_sync_saved *saved, struct dl_err *e)
+{
+	return dl_store_commit(g->store, p, globals_values(g, p),
+		g->momentum[p], g->error[p], saved, e);
+}
+
+const struct update *globals_update(
+	const struct globals *g, uint32_t p, struct dl_version version)
+{
+	const struct update *update = &g->update[p];
+
+	return update->data && !dl_version_cmp(update->version, version)
+		       ? update
+		       : NULL;
+}
+
+int globals_write_model(
+	const struct globals *g, const char *path, struct dl_err *e)
+{
+	uint32_t fragments = g->layout->fragments;
+	const float **values = dl_alloc_array(fragments, sizeof *values);
+	int code;
+
+	for (uint32_t p = 0; p < fragments; p++)
+		values[p] = globals_values(g, p);
+	code = dl_packed_write(g->layout, values, DL_PACKED_OWN,
+		&(struct dl_save){.path = path}, e);
+	free(values);
+	return code;
+}

@@ -1,0 +1,143 @@
+#include "cmd/sync/pushes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void pushes_init(struct pushes *s, struct dl_pool *pool, struct shelf *shelf,
+	const struct dl_layout *layout)
+{
+	*s = (struct pushes){pool, shelf, layout, NULL, 0};
+}
+
+void pushes_release(struct pushes *s)
+{
+	while (s->first)
+		pushes_drop(s, s->first);
+}
+
+int pushes_begin(struct pushes *s, uint32_t fragment, const struct dl_header *h,
+	struct push **out, struct dl_err *e)
+{
+	struct push *push = dl_alloc(sizeof *push);
+
+	push->fragment = fragment;
+	push->bytes = 8 + h->header_size + h->data_size;
+	push->size = h->data_size;
+	push->packed = !dl_layout_check_record(s->layout, fragment, h, e);
+	if (dl_coded_open(&push->coded, s->layout, fragment, h, NULL, e)) {
+		dl_coded_release(&push->coded);
+		free(push);
+		return e->code;
+	}
+	push->data = shelf_take_bytes(s->shelf, fragment, push->size);
+	push->coded.data = push->data;
+	push->next = s->first;
+	s->first = push;
+	*out = push;
+	return 0;
+}
+
+void pushes_arrived(struct pushes *s, struct push *push)
+{
+	size_t n = push->coded.elements;
+
+	push->norm = push->packed ? dl_norm(s->pool, push->data, n)
+				  : dl_norm_read(s->pool, dl_coded_read,
+					    &push->coded, n);
+	push->id = ++s->ids;
+}
+
+void pushes_drop(struct pushes *s, struct push *push)
+{
+	struct push **at = &s->first;
+
+	while (*at != push)
+		at = &(*at)->next;
+	*at = push->next;
+	shelf_give_bytes(s->shelf, push->fragment, push->data, push->size);
+	dl_coded_release(&push->coded);
+	free(push);
+}
+
+static struct push *find(const struct pushes *s, uint64_t id)
+{
+	struct push *push = s->first;
+
+	while (push && push->id != id)
+		push = push->next;
+	return push;
+}
+
+void pushes_drop_id(struct pushes *s, uint64_t id)
+{
+	struct push *push = find(s, id);
+
+	if (push)
+		pushes_drop(s, push);
+}
+
+static void scale(float *x, float by, size_t n)
+{
+	for (size_t i = 0; by != 1 && i < n; i++)
+		x[i] *= by;
+}
+
+/* The pushes of one learner, already in order, added. */
+static float *add(
+	const struct pushes *s, const struct dl_sync_part *part, size_t parts)
+{
+	const struct push *push = find(s, part[0].push);
+	size_t n = push->coded.elements;
+	float *sum = shelf_take(s->shelf, push->fragment);
+	float *next = shelf_take(s->shelf, push->fragment);
+
+	dl_coded_decode(s->pool, &push->coded, sum);
+	scale(sum, (float)part[0].scale, n);
+	for (size_t i = 1; i < parts; i++) {
+		dl_coded_decode(s->pool, &find(s, part[i].push)->coded, next);
+		dl_merge_add(sum, part[i].scale, next, n);
+	}
+	shelf_give(s->shelf, push->fragment, next);
+	return sum;
+}
+
+static size_t count_same(const struct dl_sync_part *part, size_t parts)
+{
+	size_t n = 1;
+
+	while (n < parts && !strcmp(part[n].learner, part->learner))
+		n++;
+	return n;
+}
+
+void pushes_gather(struct pushes *s, const struct dl_sync_action *a,
+	struct contributions *c)
+{
+	*c = (struct contributions){.fragment = a->fragment};
+	c->item = dl_alloc_array(a->parts, sizeof *c->item);
+	c->sum = dl_alloc_array(a->parts, sizeof *c->sum);
+	for (size_t i = 0, n; i < a->parts; i += n) {
+		const struct dl_sync_part *part = a->part + i;
+		const struct push *push = find(s, part->push);
+		struct dl_contribution *to = &c->item[c->n];
+
+		n = count_same(part, a->parts - i);
+		*to = (struct dl_contribution){.name = part->learner,
+			.weight = part->weight,
+			.scale = n > 1 ? 1 : part->scale,
+			.delta = push->packed ? push->data : NULL,
+			.read = dl_coded_read,
+			.ctx = &push->coded};
+		if (n > 1)
+			to->delta = c->sum[c->n] = add(s, part, n);
+		c->n++;
+	}
+}
+
+void pushes_gathered(struct pushes *s, struct contributions *c)
+{
+	for (size_t i = 0; i < c->n; i++)
+		shelf_give(s->shelf, c->fragment, c->sum[i]);
+	free(c->item);
+	free(c->sum);
+}

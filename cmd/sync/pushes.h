@@ -1,0 +1,61 @@
+/*
+ * The pushes that wait to be merged, as they came: each the data of a record,
+ * in its learner's codec.
+ */
+#ifndef CMD_SYNC_PUSHES_H
+#define CMD_SYNC_PUSHES_H
+
+#include "base/pool.h"
+#include "cmd/shelf.h"
+#include "merge/merge.h"
+#include "sync/sync.h"
+#include "tensor/coded.h"
+
+struct push {
+	struct push *next;
+	uint64_t id; /* the core's handle */
+	uint32_t fragment;
+	double norm;	/* of what it decodes to */
+	uint64_t bytes; /* of its record, header and data */
+	void *data;	/* of the record */
+	size_t size;
+	int packed; /* data are the packed f32 array */
+	struct dl_coded coded;
+};
+
+struct pushes {
+	struct dl_pool *pool;
+	struct shelf *shelf;
+	const struct dl_layout *layout;
+	struct push *first;
+	uint64_t ids; /* given out */
+};
+
+void pushes_init(struct pushes *s, struct dl_pool *pool, struct shelf *shelf,
+	const struct dl_layout *layout);
+void pushes_release(struct pushes *s);
+
+/*
+ * A push of that fragment begins to come, with that header: what follows goes
+ * to data. 65 when the record does not hold the fragment in a codec that is
+ * known here. It is dropped or arrives.
+ */
+int pushes_begin(struct pushes *s, uint32_t fragment, const struct dl_header *h,
+	struct push **out, struct dl_err *e);
+/* Its bytes are all there: its norm is known, and its id. */
+void pushes_arrived(struct pushes *s, struct push *push);
+void pushes_drop(struct pushes *s, struct push *push);
+void pushes_drop_id(struct pushes *s, uint64_t id); /* if it is here */
+
+/* The parts of a DL_ACT_MERGE, the pushes of each learner as one. */
+struct contributions {
+	struct dl_contribution *item;
+	size_t n;
+	uint32_t fragment; /* private from here */
+	float **sum;	   /* n: of several pushes; NULL for one */
+};
+void pushes_gather(struct pushes *s, const struct dl_sync_action *a,
+	struct contributions *c);
+void pushes_gathered(struct pushes *s, struct contributions *c);
+
+#endif

@@ -1,0 +1,42 @@
+#include "cmd/sync/shared.h"
+
+#include <stdlib.h>
+
+struct shared *shared_new(struct shelf *shelf, uint32_t p, size_t bytes)
+{
+	struct shared *s = dl_alloc(sizeof *s);
+
+	s->shelf = shelf;
+	s->fragment = p;
+	s->bytes = bytes;
+	s->data = shelf_take_bytes(shelf, p, bytes);
+	return s;
+}
+
+static void free_unread(struct shared *s)
+{
+	if (s->readers || !s->old)
+		return;
+	shelf_give_bytes(s->shelf, s->fragment, s->data, s->bytes);
+	free(s);
+}
+
+void shared_retire(struct shared *s)
+{
+	if (!s)
+		return;
+	s->old = 1;
+	free_unread(s);
+}
+
+struct shared *shared_read(struct shared *s)
+{
+	s->readers++;
+	return s;
+}
+
+void shared_done(struct shared *s)
+{
+	s->readers--;
+	free_unread(s);
+}
