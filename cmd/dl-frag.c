@@ -12,7 +12,8 @@ static const char usage[] =
 	"       dl-frag split -l LAYOUT [-o FOLDER] [-z[LEVEL]] [MODEL]\n"
 	"       dl-frag show [-Hj] [FILE ...]\n"
 	"       dl-frag check [-l LAYOUT] [-e OTHER] [-t TOLERANCE] [FILE]\n"
-	"       dl-frag diff [-l LAYOUT] [-o FILE] [-z[LEVEL]] BASE [NEW]\n"
+	"       dl-frag diff [-l LAYOUT] [-m KEY=VALUE] [-o FILE] [-z[LEVEL]]\n"
+	"                    BASE [NEW]\n"
 	"  -n, --fragments P        how many fragments (24)\n"
 	"  -s, --strategy STRATEGY  balanced, tensor, layer or strided\n"
 	"      --rule PATTERN=RULE  merge what matches by rda, mean, stat, "
@@ -26,6 +27,7 @@ static const char usage[] =
 	"  -j, --json               one JSON object a record\n"
 	"  -e, --equal OTHER        does it hold the same tensors as OTHER?\n"
 	"  -t, --tolerance T        values may differ by T\n"
+	"  -m, --meta KEY=VALUE     what a delta says of itself\n"
 	"  -h, --help  -V, --version  -q, --quiet  -v, --verbose\n";
 
 static const struct cmd_command commands[] = {

@@ -1,4 +1,8 @@
-#include "base/file.h"
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/output.h"
+#include "base/utf8.h"
 #include "cmd/cmd.h"
 #include "cmd/frag.h"
 #include "tensor/diff.h"
@@ -6,7 +10,25 @@
 struct options {
 	const char *layout, *output, *base, *model;
 	int zstd;
+	struct dl_diff_meta *meta;
+	size_t metas;
 };
+
+static void take_meta(struct options *d, char *s)
+{
+	char *equal = strchr(s, '=');
+	struct dl_diff_meta *m;
+
+	if (!equal || equal == s || !dl_utf8_valid(s, strlen(s)))
+		cmd_usage("-m %s: not KEY=VALUE", s);
+	*equal = 0;
+	for (size_t i = 0; i < d->metas; i++)
+		if (!strcmp(d->meta[i].key, s))
+			cmd_usage("-m %s: that key again", s);
+	d->meta = dl_resize(d->meta, d->metas + 1, sizeof *d->meta);
+	m = &d->meta[d->metas++];
+	*m = (struct dl_diff_meta){s, equal + 1};
+}
 
 static int write_deltas(const struct options *d, const struct dl_model *base,
 	const struct dl_model *theta, const struct dl_layout *l,
@@ -18,7 +40,7 @@ static int write_deltas(const struct options *d, const struct dl_model *base,
 
 	dl_output_compress(&o, d->zstd);
 	for (uint32_t i = 0; !rc && i < n; i++)
-		rc = dl_diff_write(base, theta, l, i, &o, e);
+		rc = dl_diff_write(base, theta, l, i, d->meta, d->metas, &o, e);
 	if (!rc)
 		rc = dl_output_commit(&o, e);
 	dl_output_abort(&o);
@@ -48,17 +70,20 @@ int frag_diff(int argc, char **argv)
 {
 	static const struct option options[] = {
 		{"layout", required_argument, NULL, 'l'},
+		{"meta", required_argument, NULL, 'm'},
 		{"output", required_argument, NULL, 'o'}, CMD_ZSTD_LONG,
 		CMD_LONG, {0}};
 	struct options d = {.output = "-", .model = "-"};
-	int opt;
+	int opt, code;
 
-	while ((opt = getopt_long(argc, argv, "l:o:" CMD_ZSTD CMD_SHORT,
-			options, NULL))
-		!= -1)
+	while ((opt = getopt_long(argc, argv, "l:m:o:" CMD_ZSTD CMD_SHORT,
+			options, NULL)) != -1)
 		switch (opt) {
 		case 'l':
 			d.layout = optarg;
+			break;
+		case 'm':
+			take_meta(&d, optarg);
 			break;
 		case 'o':
 			d.output = optarg;
@@ -74,5 +99,7 @@ int frag_diff(int argc, char **argv)
 	d.base = argv[optind];
 	if (optind + 1 < argc)
 		d.model = argv[optind + 1];
-	return diff(&d);
+	code = diff(&d);
+	free(d.meta);
+	return code;
 }

@@ -1,6 +1,7 @@
 #include "tensor/diff.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,8 +21,8 @@ static const char *print(struct name *n, const struct dl_tensor *t)
 
 static int same_shape(const struct dl_tensor *a, const struct dl_tensor *b)
 {
-	return a->rank == b->rank
-		&& !memcmp(a->shape, b->shape, a->rank * sizeof *a->shape);
+	return a->rank == b->rank &&
+	       !memcmp(a->shape, b->shape, a->rank * sizeof *a->shape);
 }
 
 /* A pair of tensors that is read side by side. */
@@ -97,8 +98,8 @@ static int read_f64(const struct dl_model *m, const struct dl_model_tensor *t,
 	return rc;
 }
 
-static int close_values(const struct pair *p, double tolerance,
-	struct dl_err *e)
+static int close_values(
+	const struct pair *p, double tolerance, struct dl_err *e)
 {
 	double *a = dl_alloc_array(3 * BLOCK, sizeof *a);
 	double *b = a + BLOCK, *raw = b + BLOCK;
@@ -106,8 +107,8 @@ static int close_values(const struct pair *p, double tolerance,
 	int rc = 0;
 
 	for (uint64_t at = 0; !rc && at < elements; at += BLOCK) {
-		size_t n = elements - at < BLOCK ? (size_t)(elements - at)
-						 : BLOCK;
+		size_t n =
+			elements - at < BLOCK ? (size_t)(elements - at) : BLOCK;
 
 		rc = read_f64(p->am, p->a, at, raw, a, n, e);
 		if (!rc)
@@ -119,8 +120,8 @@ static int close_values(const struct pair *p, double tolerance,
 	return rc;
 }
 
-static int equal_tensor(const struct pair *p, double tolerance,
-	struct dl_err *e)
+static int equal_tensor(
+	const struct pair *p, double tolerance, struct dl_err *e)
 {
 	const struct dl_tensor *a = &p->a->info, *b = &p->b->info;
 	int able = dl_arith_able(a->dtype) && dl_arith_able(b->dtype);
@@ -145,16 +146,17 @@ int dl_diff_equal(const struct dl_model *a, const struct dl_model *b,
 	for (size_t i = 0, j = 0; i < a->tensors || j < b->tensors; i++, j++) {
 		struct pair p = {a, b, &a->tensor[i], &b->tensor[j]};
 		int order = i == a->tensors ? 1
-			: j == b->tensors
-			? -1
-			: dl_string_compare(&p.a->info.name, &p.b->info.name);
+			    : j == b->tensors
+				    ? -1
+				    : dl_string_compare(
+					      &p.a->info.name, &p.b->info.name);
 		int rc;
 
 		if (order)
 			return dl_fail(e, DL_NO,
 				"tensor \"%s\" is in the %s only",
-				print(&name, order < 0 ? &p.a->info
-						       : &p.b->info),
+				print(&name,
+					order < 0 ? &p.a->info : &p.b->info),
 				order < 0 ? "first" : "second");
 		rc = equal_tensor(&p, tolerance, e);
 		if (rc)
@@ -178,8 +180,8 @@ static int fill(void *ctx, size_t handle, uint64_t at, void *block, size_t n,
 	enum dl_dtype t = p->a->info.dtype;
 	unsigned width = dl_dtype_bits(t) / 8;
 	size_t count = n / sizeof(float);
-	int rc = read_pair(p, at / sizeof(float) * width, d->a, d->b,
-		count * width, e);
+	int rc = read_pair(
+		p, at / sizeof(float) * width, d->a, d->b, count * width, e);
 
 	if (!rc)
 		dl_subtract(block, d->a, d->b, t, count);
@@ -204,9 +206,11 @@ static int take(struct deltas *d, struct dl_writer *w, const struct pair *p,
 		int rc = equal_bits(p, e);
 
 		return rc == DL_NO ? dl_fail(e, DL_DATA,
-				"tensor \"%s\" differs, but %s cannot be "
-				"subtracted",
-				print(&name, t), dl_dtype_name(t->dtype))
+					     "tensor \"%s\" differs, but %s "
+					     "cannot be "
+					     "subtracted",
+					     print(&name, t),
+					     dl_dtype_name(t->dtype))
 				   : rc;
 	}
 	d->pair[w->tensors] = *p;
@@ -250,9 +254,37 @@ static int choose(struct deltas *d, struct dl_writer *w,
 	return 0;
 }
 
+static void put_meta(struct dl_writer *w, const struct dl_diff_meta *meta,
+	size_t metas, const char *key, const char *value)
+{
+	for (size_t i = 0; i < metas; i++)
+		if (!strcmp(meta[i].key, key))
+			return;
+	dl_writer_meta(w, key, value);
+}
+
+static void describe(struct dl_writer *w, const struct dl_layout *l, uint32_t p,
+	const struct dl_diff_meta *meta, size_t metas)
+{
+	char fragment[16], fragments[16];
+
+	for (size_t i = 0; i < metas; i++)
+		dl_writer_meta(w, meta[i].key, meta[i].value);
+	put_meta(w, meta, metas, "dl.format", "1");
+	put_meta(w, meta, metas, "dl.kind", "delta");
+	if (!l)
+		return;
+	snprintf(fragment, sizeof fragment, "%u", p);
+	snprintf(fragments, sizeof fragments, "%u", l->fragments);
+	put_meta(w, meta, metas, "dl.layout", l->hash);
+	put_meta(w, meta, metas, "dl.fragment", fragment);
+	put_meta(w, meta, metas, "dl.fragments", fragments);
+	put_meta(w, meta, metas, "dl.records", fragments);
+}
+
 int dl_diff_write(const struct dl_model *base, const struct dl_model *theta,
-	const struct dl_layout *l, uint32_t p, struct dl_output *o,
-	struct dl_err *e)
+	const struct dl_layout *l, uint32_t p, const struct dl_diff_meta *meta,
+	size_t metas, struct dl_output *o, struct dl_err *e)
 {
 	struct dl_writer w = DL_WRITER_INIT;
 	struct deltas d = {
@@ -264,14 +296,7 @@ int dl_diff_write(const struct dl_model *base, const struct dl_model *theta,
 	};
 	int rc;
 
-	dl_writer_meta(&w, "dl.format", "1");
-	dl_writer_meta(&w, "dl.kind", "delta");
-	if (l) {
-		dl_writer_meta(&w, "dl.layout", l->hash);
-		dl_writer_meta_u64(&w, "dl.fragment", p);
-		dl_writer_meta_u64(&w, "dl.fragments", l->fragments);
-		dl_writer_meta_u64(&w, "dl.records", l->fragments);
-	}
+	describe(&w, l, p, meta, metas);
 	rc = choose(&d, &w, base, theta, l, p, e);
 	if (!rc)
 		rc = dl_emit(o, &w, d.size, fill, &d, e);
