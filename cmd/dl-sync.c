@@ -15,6 +15,11 @@ static const char usage[] =
 	"                [--end-timeout duration] [--tape file]\n"
 	"                [--threads n] [--insecure]\n"
 	"                --store folder --listen link [model]\n"
+	"       dl-sync merge [-nqv] [-l layout] [-o file] [-s state]\n"
+	"                [-u file] [-w name=weight] [-z[level]] [--rule name]\n"
+	"                [--outer-lr rate] [--momentum mu]\n"
+	"                [--nesterov | --no-nesterov] [--threads n]\n"
+	"                base delta ...\n"
 	"       dl-sync attach [-q] [--as name] [--allow role] socket\n"
 	"       dl-sync end [-q] [--insecure] link\n"
 	"       dl-sync -h | -V\n";
@@ -22,8 +27,8 @@ static const char usage[] =
 int main(int argc, char **argv)
 {
 	static const struct cmd_command commands[] = {
-		{"serve", sync_serve}, {"attach", sync_attach},
-		{"end", sync_end}};
+		{"serve", sync_serve}, {"merge", sync_merge},
+		{"attach", sync_attach}, {"end", sync_end}};
 
 	cmd_init("dl-sync", usage);
 	return cmd_dispatch(
