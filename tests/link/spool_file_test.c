@@ -190,6 +190,36 @@ static void test_list(void)
 		"removed, once and again");
 }
 
+/* A name is held by one process at a time, and said whose it is. */
+static void test_lock(void)
+{
+	int fd = -1, other = -1, status;
+	struct dl_err e = {0};
+	pid_t pid;
+
+	ok(!dl_spool_lock(spool, "eve", &fd, &e) && is_there("new/eve/.lock"),
+		"a name: %s", e.text);
+	pid = fork();
+	if (!pid)
+		_exit(dl_spool_lock(spool, "eve", &other, &e) == DL_NOPERM &&
+					other == -1 &&
+					strstr(e.text, " process ") != NULL
+				? 0
+				: 1);
+	waitpid(pid, &status, 0);
+	ok(!status, "another process does not get it");
+	ok(!dl_spool_lock(spool, "eve", &fd, &e), "it is held still");
+	unlinkat(spool, "new/eve/.lock", 0);
+	ok(!dl_spool_lock(spool, "eve", &fd, &e) && is_there("new/eve/.lock"),
+		"and got again where it is lost");
+	dl_spool_unlock(&fd);
+	pid = fork();
+	if (!pid)
+		_exit(dl_spool_lock(spool, "eve", &other, &e));
+	waitpid(pid, &status, 0);
+	ok(!status, "free again");
+}
+
 static void clean(void)
 {
 	char *command = dl_sprintf("rm -rf %s", top);
@@ -218,6 +248,7 @@ int main(void)
 	test_hash();
 	test_collect();
 	test_list();
+	test_lock();
 	close(spool);
 	clean();
 	return done_testing();
