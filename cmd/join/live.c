@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cmd/client.h"
+#include "cmd/join/spool.h"
 #include "tensor/packed.h"
 
 struct live {
@@ -16,7 +17,8 @@ struct live {
 int join_is_link(const char *source)
 {
 	return !strncmp(source, "unix:", 5) || !strncmp(source, "tcp:", 4) ||
-	       !strncmp(source, "exec:", 5);
+	       !strncmp(source, "exec:", 5) ||
+	       !strncmp(source, "dir:", 4);
 }
 
 static size_t bytes_of(const struct live *v, uint32_t p)
@@ -109,7 +111,9 @@ int join_live(const char *link, enum dl_insecure allowed,
 	if (!code)
 		code = dl_save_check(s, e);
 	if (!code)
-		code = fetch(&v, &a, allowed, e);
+		code = a.kind == DL_LINK_DIR
+			       ? join_spool(a.folder, &v.layout, &v.values, e)
+			       : fetch(&v, &a, allowed, e);
 	if (!code)
 		code = dl_packed_write(&v.layout,
 			(const float *const *)v.values, DL_PACKED_OWN, s, e);

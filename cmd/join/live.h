@@ -1,5 +1,5 @@
 /*
- * The current global model of a live run, from its syncer.
+ * The current global model of a live run, from its syncer or its spool.
  */
 #ifndef CMD_JOIN_LIVE_H
 #define CMD_JOIN_LIVE_H
@@ -11,7 +11,8 @@
 /* 1 when a source is a link and not a file. */
 int join_is_link(const char *source);
 
-/* Asks the syncer at that link for the model and saves it. */
+/* Asks the syncer at that link for the model, or takes it from the spool, and
+ * saves it. */
 int join_live(const char *link, enum dl_insecure allowed,
 	const struct dl_save *s, struct dl_err *e);
 
