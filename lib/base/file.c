@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -141,13 +142,17 @@ int dl_fsync_folder(const char *folder, struct dl_err *e)
 
 int dl_fsync_parent(const char *path, struct dl_err *e)
 {
-	const char *slash = strrchr(path, '/');
+	size_t n = strlen(path);
 	char *folder;
 	int code;
 
-	if (!slash)
-		return dl_fsync_folder(".", e);
-	folder = dl_strndup(path, slash == path ? 1 : (size_t)(slash - path));
+	while (n > 1 && path[n - 1] == '/')
+		n--;
+	while (n && path[n - 1] != '/')
+		n--;
+	while (n > 1 && path[n - 1] == '/')
+		n--;
+	folder = n ? dl_strndup(path, n) : dl_strdup(".");
 	code = dl_fsync_folder(folder, e);
 	free(folder);
 	return code;
@@ -158,8 +163,33 @@ int dl_make_folder(const char *path, struct dl_err *e)
 	struct stat st;
 
 	if (!mkdir(path, 0777))
+		return dl_fsync_parent(path, e);
+	if (errno == EEXIST && !stat(path, &st) && S_ISDIR(st.st_mode)) {
+		/* Whoever made it may have died before its name was synced; who
+		 * only may use it cannot do that for them. */
+		dl_fsync_parent(path, NULL);
 		return 0;
-	if (errno == EEXIST && !stat(path, &st) && S_ISDIR(st.st_mode))
-		return 0;
+	}
 	return dl_fail_sys(e, DL_CANTCREAT, "%s", path);
+}
+
+/*
+ * NFS may send a request twice, and is then told of the second that there is no
+ * such file. Where the final name is the file that was to get it, the first has
+ * worked.
+ */
+int dl_rename(const char *from, const char *to)
+{
+	struct stat before, after;
+	int known = !lstat(from, &before);
+
+	if (!rename(from, to))
+		return 0;
+	if (errno != ENOENT)
+		return -1;
+	if (known && !lstat(to, &after) && after.st_dev == before.st_dev &&
+		after.st_ino == before.st_ino)
+		return 0;
+	errno = ENOENT;
+	return -1;
 }

@@ -32,6 +32,10 @@ int dl_write_file(const char *path, const void *p, size_t n,
 
 int dl_fsync_folder(const char *folder, struct dl_err *e);
 int dl_fsync_parent(const char *path, struct dl_err *e); /* its folder */
-int dl_make_folder(const char *path, struct dl_err *e); /* fine if there */
+/* Makes it durably; fine if it is there. 73 or 74. */
+int dl_make_folder(const char *path, struct dl_err *e);
+/* rename(2), but a rename that worked is not taken for one that did not: 0, or
+ * -1 with errno. */
+int dl_rename(const char *from, const char *to);
 
 #endif

@@ -123,12 +123,20 @@ static mode_t kind_of(const char *path)
 static void open_temp(struct dl_output *o)
 {
 	static unsigned serial;
-	char *path =
-		dl_sprintf("%s.tmp.%ld.%u", o->path, (long)getpid(), serial++);
+	char *path;
 
-	o->temp = track(path);
-	o->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-	free(path);
+	for (;;) {
+		path = dl_sprintf(
+			"%s.tmp.%ld.%u", o->path, (long)getpid(), serial++);
+		o->temp = track(path);
+		o->fd = open(
+			path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+		free(path);
+		if (o->fd >= 0 || errno != EEXIST)
+			return;
+		/* Left by a process that had this number and was killed. */
+		untrack(o->temp);
+	}
 }
 
 int dl_output_open(struct dl_output *o, const char *path, struct dl_err *e)
@@ -246,7 +254,7 @@ static int publish(
 	for (size_t i = 0; !code && i < n; i++) {
 		if (!o[i].temp)
 			continue;
-		if (rename(o[i].temp->path, o[i].path))
+		if (dl_rename(o[i].temp->path, o[i].path))
 			return fail(&o[i], e);
 		untrack(o[i].temp);
 		o[i].temp = NULL;

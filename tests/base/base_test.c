@@ -9,6 +9,7 @@
 #include "base/rng.h"
 #include "base/rule.h"
 
+#include <fcntl.h>
 #include <math.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -152,6 +153,50 @@ static void test_set(void)
 	free(inner);
 }
 
+/* A process that was killed may have had this one's number. */
+static void test_leftovers(void)
+{
+	char folder[] = "/tmp/dl-base-XXXXXX", name[64];
+	struct dl_output o;
+	struct dl_err e;
+	int left = 0;
+
+	if (!mkdtemp(folder) || chdir(folder))
+		exit(99);
+	for (int i = 0; i < 100; i++) {
+		snprintf(name, sizeof name, "f.tmp.%ld.%d", (long)getpid(), i);
+		close(open(name, O_WRONLY | O_CREAT, 0666));
+	}
+	ok(!dl_output_open(&o, "f", &e) && !dl_output_write(&o, "x", 1, &e) &&
+			!dl_output_commit(&o, &e),
+		"what a killed process left is in nobody's way");
+	for (int i = 0; i < 100; i++) {
+		snprintf(name, sizeof name, "f.tmp.%ld.%d", (long)getpid(), i);
+		left += !unlink(name);
+	}
+	ok(left == 100 && !unlink("f") && !rmdir(folder), "and stays there");
+}
+
+static void test_make_folder(void)
+{
+	char folder[] = "/tmp/dl-base-XXXXXX";
+	struct dl_err e;
+
+	if (!mkdtemp(folder) || chdir(folder))
+		exit(99);
+	ok(!dl_make_folder("a", &e) && !dl_make_folder("a/b//", &e) &&
+			!dl_make_folder("a/b", &e) && !rmdir("a/b") &&
+			!rmdir("a"),
+		"folders are made, or are there");
+	ok(dl_make_folder("x/y", &e) == DL_CANTCREAT, "%s", e.text);
+	ok(!dl_fsync_parent("/", &e) && !dl_fsync_parent("/tmp//", &e) &&
+			!dl_fsync_parent("./x", &e) &&
+			!dl_fsync_parent("x/", &e),
+		"every path has a folder it is in");
+	ok(dl_fsync_parent("x/y", &e) == DL_IOERR, "%s", e.text);
+	rmdir(folder);
+}
+
 static void add_one(void *ctx, size_t i)
 {
 	atomic_fetch_add((atomic_size_t *)ctx, i + 1);
@@ -227,6 +272,8 @@ int main(void)
 	test_num();
 	test_file();
 	test_set();
+	test_leftovers();
+	test_make_folder();
 	test_pool();
 	test_rng();
 	test_hash();
