@@ -95,11 +95,15 @@ static int remove_from(const struct dl_store *s, const char *sub,
 	return rc;
 }
 
-/* What a crash left between two commits. */
+/* What a crash left between two commits. Whoever made HEAD may have died before
+ * its name was synced, so that is done before the files of the HEAD that it
+ * replaced are removed. */
 static int collect(const struct dl_store *s, struct dl_err *e)
 {
-	int rc = remove_from(s, ".", is_temporary, e);
+	int rc = dl_fsync_folder(s->folder, e);
 
+	if (!rc)
+		rc = remove_from(s, ".", is_temporary, e);
 	for (int k = 0; !rc && k < DL_STORE_KINDS; k++)
 		rc = remove_from(s, dl_store_kinds[k], is_leftover, e);
 	return rc;

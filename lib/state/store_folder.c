@@ -102,10 +102,8 @@ static int write_error(const char *folder, const struct dl_head *h,
 	struct dl_err *e)
 {
 	char *path = dl_store_path(folder, dl_store_kinds[DL_STORE_ERROR]);
-	int there = !access(path, F_OK), rc = dl_make_folder(path, e);
+	int rc = access(path, F_OK) ? dl_make_folder(path, e) : 0;
 
-	if (!rc && !there)
-		rc = dl_fsync_folder(folder, e);
 	free(path);
 	return rc ? rc
 		  : write_file(folder, h, l, DL_STORE_ERROR, p, data, hash, e);
