@@ -21,6 +21,22 @@ _Noreturn static void give_up(const char *what)
 	exit(99);
 }
 
+void crash_begin(char **argv)
+{
+	const char *build = getenv("abs_top_builddir");
+	const char *loaded = getenv("LD_PRELOAD");
+	char *shim = dl_sprintf("%s/tests/crash/shim.so", build ? build : ".");
+
+	if (!loaded || strcmp(loaded, shim) != 0) {
+		setenv("LD_PRELOAD", shim, 1);
+		/* The shim comes before its runtime, and may. */
+		setenv("ASAN_OPTIONS", "verify_asan_link_order=0", 0);
+		execv("/proc/self/exe", argv);
+		give_up(shim);
+	}
+	free(shim);
+}
+
 const char *crash_folder(void)
 {
 	if (root)
@@ -87,27 +103,12 @@ static void put_number(const char *name, unsigned value)
 
 static void set_plan(const struct crash *plan)
 {
-	const char *build = getenv("abs_top_builddir");
-	char *shim = dl_sprintf("%s/tests/crash/shim.so", build ? build : ".");
-
-	put("LD_PRELOAD", shim);
-	put("DL_CRASH_ROOT", root);
-	put("DL_CRASH_DO", plan->what);
-	put("DL_CRASH_SKIP", plan->skip);
-	put("DL_CRASH_LOG", plan->log);
-	put_number("DL_CRASH_AT", plan->at);
-	put_number("DL_CRASH_SEED", plan->seed);
-	free(shim);
-}
-
-_Noreturn static void become(
-	const struct crash *plan, const char *const argv[], const int fd[2])
-{
-	if (dup2(fd[1], STDOUT_FILENO) < 0 || close(fd[0]) || close(fd[1]))
-		_exit(99);
-	set_plan(plan);
-	execvp(argv[0], (char *const *)(uintptr_t)argv);
-	_exit(99);
+	put("DL_CRASH_ROOT", plan ? root : NULL);
+	put("DL_CRASH_DO", plan ? plan->what : NULL);
+	put("DL_CRASH_SKIP", plan ? plan->skip : NULL);
+	put("DL_CRASH_LOG", plan ? plan->log : NULL);
+	put_number("DL_CRASH_AT", plan ? plan->at : 0);
+	put_number("DL_CRASH_SEED", plan ? plan->seed : 0);
 }
 
 static void take(int fd, struct dl_buf *out)
@@ -122,21 +123,38 @@ static void take(int fd, struct dl_buf *out)
 	} while (n > 0 || (n < 0 && errno == EINTR));
 }
 
-int crash_run(
-	const struct crash *plan, const char *const argv[], struct dl_buf *out)
+/* The shim reads its plan as the process is made. */
+static pid_t start(const struct crash *plan)
+{
+	pid_t pid;
+
+	fflush(stdout);
+	set_plan(plan);
+	pid = fork();
+	if (pid < 0)
+		give_up("fork");
+	if (pid)
+		set_plan(NULL);
+	return pid;
+}
+
+int crash_run(const struct crash *plan, int (*run)(void *arg), void *arg,
+	struct dl_buf *out)
 {
 	struct dl_buf none = DL_BUF_INIT;
 	int fd[2], status;
 	pid_t pid;
 
+	crash_folder();
 	if (pipe(fd))
 		give_up("pipe");
-	fflush(stdout);
-	pid = fork();
-	if (pid < 0)
-		give_up("fork");
-	if (!pid)
-		become(plan, argv, fd);
+	pid = start(plan);
+	if (!pid) {
+		if (dup2(fd[1], STDOUT_FILENO) < 0 || close(fd[0]) ||
+			close(fd[1]))
+			_exit(99);
+		_exit(run(arg));
+	}
 	close(fd[1]);
 	if (out)
 		dl_buf_clear(out);
@@ -148,20 +166,20 @@ int crash_run(
 	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
 		return CRASHED;
 	if (!WIFEXITED(status) || WEXITSTATUS(status) == 99)
-		give_up(argv[0]);
+		give_up("what was to be crashed");
 	return WEXITSTATUS(status);
 }
 
-unsigned crash_count(const char *const argv[], const char *call)
+unsigned crash_count(int (*run)(void *arg), void *arg, const char *call)
 {
 	char *log = dl_sprintf("%s/log", crash_folder());
+	char *word = dl_sprintf(" %s ", call);
 	struct crash plan = {.log = log};
 	struct dl_buf text = DL_BUF_INIT;
-	char *word = dl_sprintf(" %s ", call);
 	unsigned n = 0;
 	struct dl_err e;
 
-	if (crash_run(&plan, argv, NULL) ||
+	if (crash_run(&plan, run, arg, NULL) ||
 		dl_read_file(log, 1 << 24, &text, &e))
 		give_up(log);
 	for (const char *at = dl_buf_cstr(&text); *at;

@@ -14,8 +14,12 @@ struct crash {
 	const char *log;  /* DL_CRASH_LOG, or NULL */
 };
 
-/* A new folder below /tmp, without its name's end; "root" in it is for the
- * files that programs under test make. Exits when there cannot be one. */
+/* The first thing in main: starts the program again with the shim preloaded. It
+ * watches nothing until crash_run. */
+void crash_begin(char **argv);
+
+/* A new folder below /tmp; "root" in it is for the files of what is crashed.
+ * Exits when there cannot be one. */
 const char *crash_folder(void);
 const char *crash_root_folder(void);
 /* Empties the root, and what the shim left beside it. */
@@ -24,16 +28,16 @@ void crash_clean(void);
 void crash_done(void);
 
 /*
- * Runs argv with that plan, standard output into out (cleared first) when it is
- * not NULL: its exit status, or CRASHED when the plan killed it. Exits when it
- * died of anything else.
+ * Runs a function in a process of its own with that plan, its standard output
+ * into out (cleared first) when that is not NULL: what it returns, or CRASHED
+ * when the plan killed it. Exits when it died of anything else.
  */
 enum { CRASHED = -1 };
-int crash_run(
-	const struct crash *plan, const char *const argv[], struct dl_buf *out);
+int crash_run(const struct crash *plan, int (*run)(void *arg), void *arg,
+	struct dl_buf *out);
 
-/* How many calls, or syncs, argv makes: from a run with a log. */
-unsigned crash_count(const char *const argv[], const char *call);
+/* How many calls of that kind ("": of any) it makes when nothing happens. */
+unsigned crash_count(int (*run)(void *arg), void *arg, const char *call);
 
 /* 1 when every call is to be tried and not a sample (DL_CRASH_ALL). */
 int crash_all(void);

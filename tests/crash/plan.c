@@ -15,7 +15,6 @@
 #include "undo.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
 static char root[PATH_MAX];
 static const char *what, *skip;
 static unsigned long at, seed, calls, syncs;
@@ -46,14 +45,27 @@ static void read_plan(void)
 	if (!folder || !realpath(folder, root) ||
 		(program && strcmp(program, program_invocation_short_name)))
 		*root = '\0';
+	calls = syncs = 0;
 	if (*root && log)
 		log_fd = (int)syscall(SYS_openat, AT_FDCWD, log,
 			O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
 }
 
+static void begin_again(void)
+{
+	pthread_mutex_init(&lock, NULL);
+	undo_forget_all();
+	read_plan();
+}
+
+__attribute__((constructor)) static void begin(void)
+{
+	read_plan();
+	pthread_atfork(NULL, NULL, begin_again);
+}
+
 const char *crash_root(void)
 {
-	pthread_once(&once, read_plan);
 	return root;
 }
 

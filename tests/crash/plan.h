@@ -18,7 +18,8 @@
  *	                  pattern (fnmatch) for the path
  *	DL_CRASH_LOG      a file that gets a line a call: number, call, path
  *
- * Calls are numbered across threads, and only those that change something.
+ * Calls are numbered across threads, and only those that change something. A
+ * process that is forked reads its own plan and counts from 1.
  */
 #ifndef TESTS_CRASH_PLAN_H
 #define TESTS_CRASH_PLAN_H

@@ -191,19 +191,20 @@ static const struct sequence {
 	{"lied_to", lied_to}, {"fill", fill}, {"threads", threads},
 	{"unseen", unseen}};
 
-static int run_sequence(const char *name)
+static int run_sequence(void *name)
 {
 	size_t i = 0;
 
 	while (strcmp(sequences[i].name, name) != 0)
 		i++;
+	if (chdir(crash_root_folder()))
+		return 99;
 	sequences[i].run();
+	fflush(stdout);
 	return 0;
 }
 
 /* ---- and what it looks like afterwards --------------------------------- */
-
-static const char *self;
 
 static int by_name(const void *a, const void *b)
 {
@@ -252,10 +253,9 @@ static void describe(const char *path, const char *prefix, struct dl_buf *out)
 static const char *left(const char *sequence, const struct crash *plan)
 {
 	static struct dl_buf text;
-	const char *argv[] = {self, sequence, crash_root_folder(), NULL};
 
 	crash_clean();
-	crash_run(plan, argv, NULL);
+	crash_run(plan, run_sequence, (void *)(uintptr_t)sequence, NULL);
 	dl_buf_clear(&text);
 	describe(crash_root_folder(), "", &text);
 	return dl_buf_cstr(&text);
@@ -345,33 +345,31 @@ static void test_skip(void)
 static void test_errors(void)
 {
 	struct crash plan = {.what = "full", .at = 9};
-	const char *argv[] = {self, "fill", crash_root_folder(), NULL};
+	char fill_up[] = "fill", lie[] = "lied_to";
 	struct dl_buf out = DL_BUF_INIT;
 
 	crash_clean();
-	crash_run(&plan, argv, &out);
+	crash_run(&plan, run_sequence, fill_up, &out);
 	ok(!strcmp(dl_buf_cstr(&out), "C2wsUm"), "a full disk: %s",
 		dl_buf_cstr(&out));
 	plan.what = "EIO";
 	crash_clean();
-	crash_run(&plan, argv, &out);
+	crash_run(&plan, run_sequence, fill_up, &out);
 	ok(!strcmp(dl_buf_cstr(&out), "C-1WSUM"), "one error: %s",
 		dl_buf_cstr(&out));
-	argv[1] = "lied_to";
 	plan.what = "lie";
 	plan.at = 11;
-	ok(crash_run(&plan, argv, NULL) == 0, "one rename that lies");
+	ok(crash_run(&plan, run_sequence, lie, NULL) == 0,
+		"one rename that lies");
 	plan.at = 0;
-	ok(crash_run(&plan, argv, NULL) == 2, "all of them");
+	ok(crash_run(&plan, run_sequence, lie, NULL) == 2, "all of them");
 	dl_buf_free(&out);
 }
 
 static unsigned calls(const char *sequence, const char *call)
 {
-	const char *argv[] = {self, sequence, crash_root_folder(), NULL};
-
 	crash_clean();
-	return crash_count(argv, call);
+	return crash_count(run_sequence, (void *)(uintptr_t)sequence, call);
 }
 
 static void test_count(void)
@@ -384,9 +382,8 @@ static void test_count(void)
 
 int main(int argc, char **argv)
 {
-	self = argv[0];
-	if (argc == 3)
-		return chdir(argv[2]) ? 99 : run_sequence(argv[1]);
+	(void)argc;
+	crash_begin(argv);
 	crash_folder();
 	test_kill();
 	test_power();

@@ -121,6 +121,12 @@ void undo_synced_file(int fd)
 	free(c);
 }
 
+void undo_forget_all(void)
+{
+	last = NULL;
+	contents = NULL;
+}
+
 static int is_in(const char *path, const char *folder, size_t n)
 {
 	return !strncmp(path, folder, n) && path[n] == '/' &&

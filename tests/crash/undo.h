@@ -30,6 +30,9 @@ void undo_content(const char *path);
 void undo_synced_file(int fd);
 void undo_synced_folder(const char *path);
 
+/* In a process that was forked: those changes are its parent's. */
+void undo_forget_all(void);
+
 /* Undoes it, latest first; with a seed, some of it. */
 void undo_all(int what, unsigned long seed);
 
