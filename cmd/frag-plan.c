@@ -1,4 +1,3 @@
-#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,18 +48,11 @@ static void add_choice(struct choices *c, int opt, char *arg)
 }
 
 /* A pattern without effect is most likely a slip. */
-static void warn_unused(const struct choices *c, const struct dl_model *m)
+static void warn_unused(const struct choices *c)
 {
-	for (size_t i = 0; i < c->n; i++) {
-		size_t j = 0;
-
-		while (j < m->tensors
-			&& fnmatch(c->choice[i].pattern,
-				m->tensor[j].info.name.s, 0))
-			j++;
-		if (j == m->tensors)
+	for (size_t i = 0; i < c->n; i++)
+		if (!c->choice[i].matched)
 			cmd_warn("no tensor matches %s", c->choice[i].pattern);
-	}
 }
 
 static int plan(const char *path, const struct dl_plan_options *o,
@@ -73,8 +65,8 @@ static int plan(const char *path, const struct dl_plan_options *o,
 	int rc = dl_model_open(&m, path, &e);
 
 	if (!rc) {
-		warn_unused(c, &m);
 		rc = dl_layout_plan(&l, &m, o, &e);
+		warn_unused(c);
 		if (rc)
 			dl_at(&e, "%s", path);
 	}

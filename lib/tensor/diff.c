@@ -42,9 +42,9 @@ static int read_pair(const struct pair *p, uint64_t at, void *a, void *b,
 /* 0, 1 when the bits differ, or a code of reading. */
 static int equal_bits(const struct pair *p, struct dl_err *e)
 {
-	unsigned char *a = dl_alloc(DL_EMIT_BLOCK);
-	unsigned char *b = dl_alloc(DL_EMIT_BLOCK);
 	uint64_t size = p->a->info.size;
+	unsigned char *a = dl_alloc(dl_emit_block(&size, 1));
+	unsigned char *b = dl_alloc(dl_emit_block(&size, 1));
 	int rc = 0;
 
 	for (uint64_t at = 0; !rc && at < size; at += DL_EMIT_BLOCK) {
@@ -101,14 +101,15 @@ static int read_f64(const struct dl_model *m, const struct dl_model_tensor *t,
 static int close_values(
 	const struct pair *p, double tolerance, struct dl_err *e)
 {
-	double *a = dl_alloc_array(3 * BLOCK, sizeof *a);
-	double *b = a + BLOCK, *raw = b + BLOCK;
 	uint64_t elements = p->a->info.elements;
+	size_t most = elements < BLOCK ? (size_t)elements : BLOCK;
+	double *a = dl_alloc_array(3 * most, sizeof *a);
+	double *b = a + most, *raw = b + most;
 	int rc = 0;
 
-	for (uint64_t at = 0; !rc && at < elements; at += BLOCK) {
+	for (uint64_t at = 0; !rc && at < elements; at += most) {
 		size_t n =
-			elements - at < BLOCK ? (size_t)(elements - at) : BLOCK;
+			elements - at < most ? (size_t)(elements - at) : most;
 
 		rc = read_f64(p->am, p->a, at, raw, a, n, e);
 		if (!rc)
@@ -219,39 +220,53 @@ static int take(struct deltas *d, struct dl_writer *w, const struct pair *p,
 	return 0;
 }
 
-static int choose(struct deltas *d, struct dl_writer *w,
+static int take_found(struct deltas *d, struct dl_writer *w,
 	const struct dl_model *base, const struct dl_model *theta,
-	const struct dl_layout *l, uint32_t fragment, struct dl_err *e)
+	const struct dl_model_tensor *t, struct dl_err *e)
 {
-	size_t found = 0;
+	const struct dl_string *s = &t->info.name;
+	struct pair p = {theta, base, t, dl_model_find(base, s->s, s->n)};
+
+	return take(d, w, &p, e);
+}
+
+static int take_all(struct deltas *d, struct dl_writer *w,
+	const struct dl_model *base, const struct dl_model *theta,
+	struct dl_err *e)
+{
 	struct name name;
+	int rc = 0;
 
-	for (size_t i = 0; i < theta->tensors; i++) {
-		const struct dl_string *s = &theta->tensor[i].info.name;
-		struct pair p = {theta, base, &theta->tensor[i],
-			dl_model_find(base, s->s, s->n)};
-		const struct dl_layout_tensor *t =
-			l ? dl_layout_find(l, s->s, s->n) : NULL;
-		int rc;
-
-		found += !!p.b;
-		if (l && (!t || t->fragment != fragment || t->rule == DL_ALIAS))
-			continue;
-		rc = take(d, w, &p, e);
-		if (rc)
-			return rc;
-	}
-	for (size_t i = 0; !l && found < base->tensors && i < base->tensors;
-		i++) {
+	for (size_t i = 0; !rc && i < theta->tensors; i++)
+		rc = take_found(d, w, base, theta, &theta->tensor[i], e);
+	for (size_t i = 0; !rc && i < base->tensors; i++) {
 		const struct dl_model_tensor *t = &base->tensor[i];
 
 		if (!dl_model_find(theta, t->info.name.s, t->info.name.n))
-			return dl_fail(e, DL_DATA,
+			rc = dl_fail(e, DL_DATA,
 				"%s: tensor \"%s\": in the base only",
 				base->file[t->file].path,
 				print(&name, &t->info));
 	}
-	return 0;
+	return rc;
+}
+
+/* Those that theta has of a fragment, tied ones aside. */
+static int take_fragment(struct deltas *d, struct dl_writer *w,
+	const struct dl_model *base, const struct dl_model *theta,
+	const struct dl_layout *l, uint32_t p, struct dl_err *e)
+{
+	const struct dl_layout_tensor *want = &l->tensor[l->fragment[p].first];
+	int rc = 0;
+
+	for (size_t n = l->fragment[p].tensors; !rc && n--; want++) {
+		const struct dl_model_tensor *t =
+			dl_model_find(theta, want->name.s, want->name.n);
+
+		if (t && want->rule != DL_ALIAS)
+			rc = take_found(d, w, base, theta, t, e);
+	}
+	return rc;
 }
 
 static void put_meta(struct dl_writer *w, const struct dl_diff_meta *meta,
@@ -287,17 +302,20 @@ int dl_diff_write(const struct dl_model *base, const struct dl_model *theta,
 	size_t metas, struct dl_output *o, struct dl_err *e)
 {
 	struct dl_writer w = DL_WRITER_INIT;
+	size_t most = l ? l->fragment[p].tensors : theta->tensors, block;
 	struct deltas d = {
-		.pair = dl_alloc_array(theta->tensors, sizeof *d.pair),
-		.size = dl_alloc_array(theta->tensors, sizeof *d.size),
-		/* A block of f32 comes from at most as many doubles. */
-		.a = dl_alloc(2 * DL_EMIT_BLOCK),
-		.b = dl_alloc(2 * DL_EMIT_BLOCK),
+		.pair = dl_alloc_array(most, sizeof *d.pair),
+		.size = dl_alloc_array(most, sizeof *d.size),
 	};
 	int rc;
 
 	describe(&w, l, p, meta, metas);
-	rc = choose(&d, &w, base, theta, l, p, e);
+	rc = l ? take_fragment(&d, &w, base, theta, l, p, e)
+	       : take_all(&d, &w, base, theta, e);
+	/* A block of f32 comes from at most as many doubles. */
+	block = 2 * dl_emit_block(d.size, w.tensors);
+	d.a = dl_alloc(block);
+	d.b = dl_alloc(block);
 	if (!rc)
 		rc = dl_emit(o, &w, d.size, fill, &d, e);
 	else

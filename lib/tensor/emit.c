@@ -19,12 +19,22 @@ static int emit_tensor(struct dl_output *o, size_t handle, uint64_t size,
 	return 0;
 }
 
+size_t dl_emit_block(const uint64_t *size, size_t n)
+{
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (size[i] > most)
+			most = size[i];
+	return most < DL_EMIT_BLOCK ? (size_t)most : DL_EMIT_BLOCK;
+}
+
 int dl_emit(struct dl_output *o, struct dl_writer *w, const uint64_t *size,
 	dl_emit_fn *fill, void *ctx, struct dl_err *e)
 {
 	struct dl_buf header = DL_BUF_INIT;
 	size_t n = w->tensors, *order = dl_alloc_array(n, sizeof *order);
-	unsigned char *block = dl_alloc(DL_EMIT_BLOCK);
+	unsigned char *block = dl_alloc(dl_emit_block(size, n));
 	int rc;
 
 	dl_writer_finish(w, &header, order);

@@ -26,6 +26,10 @@ typedef int dl_emit_fn(void *ctx, size_t handle, uint64_t at, void *block,
 int dl_emit(struct dl_output *o, struct dl_writer *w, const uint64_t *size,
 	dl_emit_fn *fill, void *ctx, struct dl_err *e);
 
+/* The largest block that fill will be asked for: a record may be much smaller
+ * than a block, and there may be many of them. */
+size_t dl_emit_block(const uint64_t *size, size_t n);
+
 /* Copies metadata without "dl." in front: what the model came with. Keys that
  * hold NUL are left out. Returns how many were copied. */
 size_t dl_emit_meta(struct dl_writer *w, const struct dl_header *h);

@@ -13,6 +13,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/rule.h"
+#include "tensor/choices.h"
 #include "tensor/model.h"
 #include "tensor/record.h"
 
@@ -54,13 +55,7 @@ int dl_strategy_parse(const char *s, enum dl_strategy *out); /* -1: unknown */
 struct dl_plan_options {
 	enum dl_strategy strategy;
 	uint32_t fragments; /* wanted P; fewer when there are fewer tensors */
-	/* Ordered choices, the last that matches a name (fnmatch) wins. */
-	const struct dl_plan_choice {
-		const char *pattern;
-		int skip;	   /* leave the tensor local */
-		enum dl_rule rule; /* when not skipped */
-		const char *alias; /* for DL_ALIAS */
-	} * choice;
+	struct dl_plan_choice *choice; /* the last that matches a name holds */
 	size_t choices;
 };
 

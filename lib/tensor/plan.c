@@ -1,6 +1,5 @@
 #include "tensor/layout.h"
 
-#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -104,14 +103,13 @@ static enum dl_rule default_rule(const struct dl_tensor *t)
 }
 
 /* Takes tensor t into the plan, or leaves it local. */
-static void choose(struct plan *p, const struct dl_tensor *t)
+static void choose(
+	struct plan *p, const struct dl_choices *choices, const struct dl_tensor *t)
 {
 	struct item *item = &p->item[p->items];
-	const struct dl_plan_choice *choice = NULL;
+	const struct dl_plan_choice *choice =
+		dl_choices_find(choices, &t->name);
 
-	for (size_t i = 0; i < p->o->choices; i++)
-		if (!fnmatch(p->o->choice[i].pattern, t->name.s, 0))
-			choice = &p->o->choice[i];
 	if (choice && choice->skip)
 		return;
 	if (!dl_dtype_is_float(t->dtype) && !dl_dtype_is_integer(t->dtype)) {
@@ -379,12 +377,15 @@ int dl_layout_plan(struct dl_layout *l, const struct dl_model *m,
 {
 	struct dl_buf text = DL_BUF_INIT;
 	struct plan p = {.o = o, .e = e};
+	struct dl_choices choices;
 	int rc;
 
 	memset(l, 0, sizeof *l);
 	p.item = dl_alloc_array(m->tensors, sizeof *p.item);
+	dl_choices_init(&choices, o->choice, o->choices);
 	for (size_t i = 0; i < m->tensors; i++)
-		choose(&p, &m->tensor[i].info);
+		choose(&p, &choices, &m->tensor[i].info);
+	dl_choices_release(&choices);
 	rc = assign(&p);
 	if (!rc) {
 		put_plan(&p, &text);

@@ -83,10 +83,11 @@ static void take_local(struct cut *c, const struct dl_layout *l)
 int dl_split_write(const struct dl_layout *l, const struct dl_model *m,
 	uint32_t i, struct dl_output *o, struct dl_err *e)
 {
+	size_t most = i < l->fragments ? l->fragment[i].tensors : m->tensors;
 	struct cut c = {
 		.w = DL_WRITER_INIT,
-		.s = {m, dl_alloc_array(m->tensors, sizeof *c.s.tensor)},
-		.size = dl_alloc_array(m->tensors, sizeof *c.size),
+		.s = {m, dl_alloc_array(most, sizeof *c.s.tensor)},
+		.size = dl_alloc_array(most, sizeof *c.size),
 	};
 	int rc;
 

@@ -134,7 +134,7 @@ static void test_strategies(void)
 
 static void test_rules(void)
 {
-	static const struct dl_plan_choice choices[] = {
+	static struct dl_plan_choice choices[] = {
 		{.pattern = "frozen.*", .skip = 1},
 		{.pattern = "x.*", .rule = DL_STAT},
 		{.pattern = "x.special", .rule = DL_MEAN},

@@ -4,11 +4,18 @@
  * make_model SEED FOLDER SHARDS: the same as a sharded set with an index.
  * make_model SEED FILE llama: a small language model with likely values, F32;
  * other seeds give other values under the same names and shapes.
+ * make_model SEED FILE many N: N tensors of zeros (many.h).
+ * make_model SEED FILE sparse BYTES: a language model of at least so many, BF16,
+ * most of it holes; each tensor begins and ends with numbers, which differ by
+ * seed.
  */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "many.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/mem.h"
@@ -174,6 +181,77 @@ static void make_llama(const char *path)
 	dl_buf_free(&file);
 }
 
+static void fail(const char *path)
+{
+	perror(path);
+	exit(DL_IOERR);
+}
+
+/* A file of size bytes that begins with a header and goes on with holes. */
+static int make_holes(const char *path, const struct dl_buf *header,
+	uint64_t size)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+
+	if (fd < 0 || dl_write_full(fd, header->data, header->len)
+		|| ftruncate(fd, (off_t)size))
+		fail(path);
+	return fd;
+}
+
+static void make_many(const char *path, uint64_t seed, size_t n)
+{
+	struct dl_buf header = DL_BUF_INIT;
+	uint64_t size = many_header(&header, seed, n);
+
+	close(make_holes(path, &header, header.len + size));
+	dl_buf_free(&header);
+}
+
+/* Two elements with likely values. */
+static void put_pair(int fd, const char *path, uint64_t at)
+{
+	float v[2] = {(float)dl_rng_normal(&rng), (float)dl_rng_normal(&rng)};
+	unsigned char raw[4];
+
+	dl_from_f32(raw, v, DL_BF16, 2);
+	if (pwrite(fd, raw, sizeof raw, (off_t)at) != sizeof raw)
+		fail(path);
+}
+
+static void make_sparse(const char *path, uint64_t bytes)
+{
+	static const char *const parts[] = {"mlp.down_proj", "mlp.gate_proj",
+		"mlp.up_proj", "self_attn.o_proj", "self_attn.q_proj"};
+	const size_t n = sizeof parts / sizeof *parts;
+	/* Eight layers; with embeddings and head 42 equal matrices. */
+	uint64_t rows = bytes / 42 / 2 / 1024 + 1, shape[2] = {rows, 1024};
+	uint64_t size = 2 * rows * 1024;
+	struct dl_writer w = DL_WRITER_INIT;
+	struct dl_buf header = DL_BUF_INIT;
+	char name[80];
+	int fd;
+
+	dl_writer_meta(&w, "format", "pt");
+	dl_writer_tensor(&w, "model.embed_tokens.weight", 25, DL_BF16, 2, shape);
+	dl_writer_tensor(&w, "lm_head.weight", 14, DL_BF16, 2, shape);
+	for (size_t i = 0; i < 8 * n; i++) {
+		int k = snprintf(name, sizeof name, "model.layers.%zu.%s.weight",
+			i / n, parts[i % n]);
+
+		dl_writer_tensor(&w, name, (size_t)k, DL_BF16, 2, shape);
+	}
+	dl_writer_finish(&w, &header, NULL);
+	fd = make_holes(path, &header, header.len + 42 * size);
+	for (uint64_t at = header.len; at < header.len + 42 * size; at += size) {
+		put_pair(fd, path, at);
+		put_pair(fd, path, at + size - 4);
+	}
+	close(fd);
+	dl_buf_free(&header);
+	dl_writer_release(&w);
+}
+
 int main(int argc, char **argv)
 {
 	size_t n;
@@ -184,6 +262,10 @@ int main(int argc, char **argv)
 	n = ODD + below(12);
 	if (argc > 3 && !strcmp(argv[3], "llama"))
 		make_llama(argv[2]);
+	else if (argc > 4 && !strcmp(argv[3], "many"))
+		make_many(argv[2], rng.key, (size_t)atoll(argv[4]));
+	else if (argc > 4 && !strcmp(argv[3], "sparse"))
+		make_sparse(argv[2], (uint64_t)atoll(argv[4]));
 	else if (argc > 3)
 		make_shards(argv[2], (size_t)atoll(argv[3]), n);
 	else
