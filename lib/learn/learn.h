@@ -47,7 +47,7 @@ enum dl_learn_event_kind {
 			* not for `bye restarting`, which is LOST */
 	DL_LE_STEP,    /* tokens, loss: the trainer is at a step boundary */
 	DL_LE_FAILED,  /* fragment, seq: that copy could not be made (before
-			* RESET) or its push was lost: its steps are lost */
+			* RESET), or was never sent: its steps are lost */
 	DL_LE_RESET,   /* the trainer died: unsent steps are lost, LOAD follows
 			* with the anchors */
 	DL_LE_DRAIN,   /* deliver everything, then finish */

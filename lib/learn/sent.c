@@ -35,6 +35,10 @@ void learn_on_failed(struct dl_learn *l, const struct dl_learn_event *ev)
 		l->pushed -= f->sent[i].steps;
 		l->lost += f->sent[i].steps;
 		forget(f, i);
+		/* It was never sent, so the next can have its number, and who
+		 * takes pushes in order finds no gap. */
+		if (f->seq == ev->seq)
+			f->seq--;
 		return;
 	}
 }

@@ -347,6 +347,8 @@ static void test_trainer(void)
 	tell(&r, (struct dl_learn_event){.kind = DL_LE_FAILED, .seq = 1});
 	ok(info(&r).lost == 4 && !info(&r).pushed && !info(&r).outstanding,
 		"nor does a copy that failed count as pushed");
+	steps(&r, 4);
+	ok(did(&r, DL_LA_COPY)->seq == 1, "and its number is free again");
 	rig_release(&r);
 }
 
