@@ -7,19 +7,21 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "cmd/cmd.h"
+#include "cmd/codec.h"
 #include "cmd/learn/apply.h"
 #include "cmd/learn/learner.h"
 
 static const char usage[] =
-	"usage: dl-learn [-qv] [-n name] [--slot n] [-s seed] [--apply how]\n"
-	"                [--wait | --no-wait] [--heartbeat duration]\n"
-	"                [--poll duration] [--drain duration]\n"
-	"                [--stop-timeout duration]\n"
+	"usage: dl-learn [-qv] [-n name] [--slot n] [-s seed] [--push codec]\n"
+	"                [--apply how] [--wait | --no-wait]\n"
+	"                [--heartbeat duration] [--poll duration]\n"
+	"                [--drain duration] [--stop-timeout duration]\n"
 	"                [--scratch folder] [--insecure] link -- command ...\n"
 	"       dl-learn -h | -V\n";
 
 enum {
 	SLOT = 256,
+	PUSH,
 	APPLY,
 	WAIT,
 	NO_WAIT,
@@ -35,6 +37,7 @@ static const struct option options[] = {
 	{"name", required_argument, NULL, 'n'},
 	{"slot", required_argument, NULL, SLOT},
 	{"seed", required_argument, NULL, 's'},
+	{"push", required_argument, NULL, PUSH},
 	{"apply", required_argument, NULL, APPLY},
 	{"wait", no_argument, NULL, WAIT},
 	{"no-wait", no_argument, NULL, NO_WAIT},
@@ -106,6 +109,9 @@ static void read_option(struct learn_options *o, int opt, int *slot)
 	case SLOT:
 		o->slot = cmd_u64("--slot", optarg, 0, UINT64_MAX);
 		*slot = 1;
+		break;
+	case PUSH:
+		o->push = cmd_codec("--push", optarg);
 		break;
 	case APPLY:
 		if (learn_parse_apply(optarg, &apply, &alpha))

@@ -31,6 +31,23 @@ void uplink_push(struct learner *l, struct push *push)
 	l->uplink.carrier->push(l, push);
 }
 
+void uplink_push_record(const struct learner *l, const struct push *push,
+	struct dl_writer *w)
+{
+	const struct dl_quant *q = &l->weights.quant;
+	const struct dl_learn_action *a = &push->what;
+	struct dl_message m = {.kind = DL_MSG_PUSH,
+		.fragment = a->fragment,
+		.seq = a->seq,
+		.step = a->step,
+		.base = a->base,
+		.steps = a->steps,
+		.tokens = a->tokens};
+
+	dl_message_put_data(
+		&m, &l->layout, q->codec == DL_CODEC_F32 ? NULL : q, w);
+}
+
 void uplink_part(struct learner *l, int64_t now)
 {
 	l->uplink.carrier->part(l, now);

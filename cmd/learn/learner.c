@@ -53,8 +53,10 @@ int learner_begin(
 		&l->scratch, l->options->scratch, 3 * bytes + (4 << 20), e);
 	if (code)
 		return code;
-	weights_init(&l->weights, &l->layout, &l->scratch);
-	code = make_core(l, m, e);
+	weights_init(&l->weights, &l->layout, &l->scratch, l->options->push);
+	code = dl_coded_check(&l->layout, &l->weights.quant, e);
+	if (!code)
+		code = make_core(l, m, e);
 	return code ? code : trainer_begin(l, e);
 }
 
@@ -86,7 +88,7 @@ static void settle(struct learner *l, const struct dl_learn_action *a)
 		return;
 	push->settled = 1;
 	/* One that the trainer is still writing moves the anchor first. */
-	if (push->delta)
+	if (push->data)
 		weights_drop(&l->weights, push);
 }
 
@@ -97,7 +99,7 @@ static void resend(struct learner *l, const struct dl_learn_action *a)
 	if (!push)
 		return;
 	push->what.step = a->step; /* the clock may have been set back */
-	if (push->delta)
+	if (push->data)
 		uplink_push(l, push);
 }
 

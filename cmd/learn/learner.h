@@ -18,7 +18,8 @@ struct learn_options {
 	char *const *command;
 	char name[DL_NAME_MAX + 1];
 	uint64_t slot, seed;
-	const char *apply; /* NULL: what the syncer says */
+	enum dl_codec push; /* of pushes */
+	const char *apply;  /* NULL: what the syncer says */
 	int wait;	   /* -1: what the syncer says */
 	const char *scratch;
 	int64_t heartbeat_ns, poll_ns, drain_ns, stop_ns;

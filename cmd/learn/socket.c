@@ -52,6 +52,8 @@ static int on_welcome(
 	}
 	if (m->fragments != l->layout.fragments || strcmp(m->run, l->run) != 0)
 		return dl_fail(e, DL_PROTOCOL, "now serves another run");
+	weights_expect_updates(&l->weights, strcmp(m->global, "f32") != 0);
+	weights_rename(&l->weights, m->origins, m->versions);
 	up->welcomed = 1;
 	up->failures = 0;
 	up->conn.config.data.data = UINT64_MAX;
@@ -136,39 +138,31 @@ static int on_begin(void *ctx, struct dl_conn *c, const struct dl_message *m,
 	const struct dl_header *h, void **dest, struct dl_err *e)
 {
 	struct learner *l = ctx;
-	struct uplink *up = &l->uplink;
 
 	(void)c;
-	if (m->kind != DL_MSG_GLOBAL || !fragment_ok(l, m) ||
-		strcmp(m->codec, "f32") != 0)
+	if (m->kind != DL_MSG_GLOBAL || !fragment_ok(l, m))
 		return dl_fail(e, DL_PROTOCOL, "%s of no use",
 			dl_message_kind_name(m->kind));
-	if (dl_layout_check_record(&l->layout, m->fragment, h, e))
-		return e->code;
-	up->coming = shelf_take(&l->weights.shelf, m->fragment);
-	up->coming_fragment = m->fragment;
-	*dest = up->coming;
-	return 0;
+	return coming_begin(l, m, h, dest, e);
 }
 
 static int on_whole(void *ctx, struct dl_conn *c, const struct dl_message *m,
 	const struct dl_header *h, void *dest, struct dl_err *e)
 {
-	struct learner *l = ctx;
-	struct dl_learn_event ev = {.kind = DL_LE_GLOBAL,
-		.now = dl_now(),
-		.fragment = m->fragment,
-		.version = m->version,
-		.step = m->step,
-		.final = m->final};
-
 	(void)c;
 	(void)h;
+	(void)dest;
 	(void)e;
-	l->uplink.coming = NULL;
-	weights_came(&l->weights, m->fragment, m->version, dest);
-	learner_event(l, &ev);
+	coming_whole(ctx, m);
 	return 0;
+}
+
+/* All that are known here, with spaces between. */
+static void put_codecs(struct dl_buf *out)
+{
+	for (int i = 0; i < DL_CODECS; i++)
+		dl_buf_printf(out, "%s%s", i ? " " : "",
+			dl_codec_name((enum dl_codec)i));
 }
 
 static void hello(struct learner *l)
@@ -176,13 +170,13 @@ static void hello(struct learner *l)
 	uint32_t fragments = l->core ? l->layout.fragments : 0;
 	struct dl_version *versions =
 		dl_alloc_array(fragments ? fragments : 1, sizeof *versions);
+	struct dl_buf codecs = DL_BUF_INIT;
 	struct dl_message m = {.kind = DL_MSG_HELLO,
 		.role = DL_ROLE_LEARNER,
 		.run = l->run,
 		.name = l->options->name,
 		.instance = l->instance,
 		.layout = l->core ? l->layout.hash : "",
-		.codecs = "f32",
 		.fragments = fragments,
 		.versions = versions};
 	struct dl_learn_info info;
@@ -195,7 +189,10 @@ static void hello(struct learner *l)
 		for (uint32_t p = 0; p < fragments; p++)
 			versions[p] = dl_learn_version(l->core, p);
 	}
+	put_codecs(&codecs);
+	m.codecs = dl_buf_cstr(&codecs);
 	dl_conn_send(&l->uplink.conn, &m);
+	dl_buf_free(&codecs);
 	free(versions);
 }
 
@@ -268,9 +265,8 @@ static void lost(struct learner *l, const struct dl_err *why, int64_t now)
 	up->bytes_out += up->conn.bytes_out;
 	dl_loop_remove(&l->loop, up->conn.fd);
 	dl_conn_release(&up->conn);
-	if (up->coming)
-		shelf_give(&l->weights.shelf, up->coming_fragment, up->coming);
-	up->coming = NULL;
+	coming_lost(l);
+	weights_forget_asked(&l->weights);
 	up->open = up->welcomed = 0;
 	up->why = *why;
 	if (welcomed)
@@ -372,25 +368,19 @@ static void sent(void *ctx, int whole)
 
 static void socket_push(struct learner *l, struct push *push)
 {
-	const struct dl_learn_action *a = &push->what;
-	struct dl_message m = {.kind = DL_MSG_PUSH,
-		.fragment = a->fragment,
-		.seq = a->seq,
-		.step = a->step,
-		.base = a->base,
-		.steps = a->steps,
-		.tokens = a->tokens,
-		.codec = "f32"};
+	struct dl_writer w = DL_WRITER_INIT;
 	struct dl_buf head = DL_BUF_INIT;
 
 	if (!l->uplink.welcomed || push->sending) {
 		weights_drop(&l->weights, push);
 		return;
 	}
-	dl_message_pack_data(&m, &l->layout, &head);
+	uplink_push_record(l, push, &w);
+	dl_writer_finish(&w, &head, NULL);
+	dl_writer_release(&w);
 	push->sending = 1;
-	dl_conn_send_data(&l->uplink.conn, 0, &head, push->delta,
-		shelf_bytes(&l->weights.shelf, a->fragment), sent, push);
+	dl_conn_send_data(&l->uplink.conn, 0, &head, push->data, push->bytes,
+		sent, push);
 }
 
 static void socket_part(struct learner *l, int64_t now)

@@ -187,24 +187,15 @@ static void push_done(struct dl_errand *errand)
 }
 
 static void write_head(
-	struct learner *l, const struct dl_learn_action *a, struct dl_buf *head)
+	struct learner *l, const struct push *push, struct dl_buf *head)
 {
-	struct dl_message m = {.kind = DL_MSG_PUSH,
-		.fragment = a->fragment,
-		.seq = a->seq,
-		.step = a->step,
-		.base = a->base,
-		.steps = a->steps,
-		.tokens = a->tokens,
-		.codec = "f32"};
 	struct dl_writer w = DL_WRITER_INIT;
 
-	dl_message_meta(&m, &w);
+	uplink_push_record(l, push, &w);
 	dl_writer_meta(&w, "dl.run", l->run);
 	dl_writer_meta(&w, "dl.layout", l->layout.hash);
 	dl_writer_meta(&w, "dl.learner", l->options->name);
 	dl_writer_meta_u64(&w, "dl.instance", l->instance);
-	dl_layout_record(&l->layout, a->fragment, &w);
 	dl_writer_finish(&w, head, NULL);
 	dl_writer_release(&w);
 }
@@ -220,9 +211,9 @@ void spool_put(struct spool_link *s, struct push *push)
 	put->push = push;
 	put->name = (struct dl_spool_push){
 		.step = a->step, .fragment = a->fragment, .seq = a->seq};
-	put->data = push->delta;
-	put->bytes = shelf_bytes(&l->weights.shelf, a->fragment);
-	write_head(l, a, &put->head);
+	put->data = push->data;
+	put->bytes = push->bytes;
+	write_head(l, push, &put->head);
 	push->sending = 1;
 	dl_errands_add(s->errands, &put->errand);
 }
@@ -232,7 +223,7 @@ void spool_put_again(struct spool_link *s)
 	struct push *push = s->learner->weights.push;
 
 	for (; push; push = push->next)
-		if (push->delta && !push->put && !push->sending &&
+		if (push->data && !push->put && !push->sending &&
 			!push->settled)
 			spool_put(s, push);
 }

@@ -111,7 +111,7 @@ static void read_pushes(struct learner *l, int64_t now)
 		char *path;
 
 		next = push->next;
-		if (!push->written || push->delta)
+		if (!push->written || push->data)
 			continue;
 		push->written = 0;
 		path = file_of(l, "send", push->what.fragment);
@@ -127,7 +127,7 @@ static struct push *find_unread(const struct learner *l)
 {
 	struct push *push = l->weights.push;
 
-	while (push && push->delta)
+	while (push && push->data)
 		push = push->next;
 	return push;
 }

@@ -6,6 +6,7 @@
 #ifndef CMD_LEARN_UPLINK_H
 #define CMD_LEARN_UPLINK_H
 
+#include "cmd/learn/coming.h"
 #include "learn/learn.h"
 #include "link/address.h"
 #include "link/child.h"
@@ -29,8 +30,7 @@ struct uplink {
 	int64_t retry_at;      /* INT64_MAX: connected, or child still runs */
 	struct dl_err why;     /* the connection was lost */
 	uint64_t bytes_in, bytes_out; /* of connections before this one */
-	float *coming;		      /* buffer of the global that comes */
-	uint32_t coming_fragment;
+	struct coming coming;
 };
 
 void uplink_init(struct learner *l, enum dl_link_kind kind);
@@ -43,11 +43,14 @@ int64_t uplink_wake(const struct learner *l);
 
 /* Sends a message, if the syncer is there. */
 void uplink_send(struct learner *l, const struct dl_message *m);
-/* Sends a push whose delta is there, likewise; the core asks again after the
+/* Sends a push whose data are there, likewise; the core asks again after the
  * next welcome. */
 void uplink_push(struct learner *l, struct push *push);
 /* Says bye, and nothing after that. */
 void uplink_part(struct learner *l, int64_t now);
+/* Adds what a push's record says and its tensors to w. */
+void uplink_push_record(const struct learner *l, const struct push *push,
+	struct dl_writer *w);
 /* Nothing is on its way any more. */
 int uplink_closed(const struct learner *l);
 

@@ -1,27 +1,27 @@
 #include "cmd/learn/weights.h"
 
 #include <fcntl.h>
-#include <float.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/file.h"
-#include "tensor/model.h"
+#include "cmd/learn/base.h"
 #include "tensor/packed.h"
 
 enum { PIECE = 16384 }; /* elements made at a time */
 
 void weights_init(struct weights *w, const struct dl_layout *layout,
-	struct dl_scratch *scratch)
+	struct dl_scratch *scratch, enum dl_codec codec)
 {
 	uint32_t n = layout->fragments;
 
-	*w = (struct weights){.layout = layout, .scratch = scratch};
+	*w = (struct weights){.layout = layout,
+		.scratch = scratch,
+		.quant = {.codec = codec, .block = DL_QUANT_BLOCK}};
 	w->anchor = dl_alloc_array(n, sizeof *w->anchor);
 	w->came = dl_alloc_array(n, sizeof *w->came);
-	shelf_init(&w->shelf, layout, 2);
+	shelf_init(&w->shelf, layout, 3);
 }
 
 void weights_release(struct weights *w)
@@ -33,10 +33,12 @@ void weights_release(struct weights *w)
 	while (w->push) {
 		struct push *next = w->push->next;
 
-		shelf_give(&w->shelf, w->push->what.fragment, w->push->delta);
+		shelf_give_bytes(&w->shelf, w->push->what.fragment,
+			w->push->data, w->push->bytes);
 		free(w->push);
 		w->push = next;
 	}
+	weights_expect_updates(w, 0);
 	free(w->anchor);
 	free(w->came);
 	shelf_release(&w->shelf);
@@ -48,6 +50,7 @@ void weights_came(
 {
 	struct came *came = &w->came[p];
 
+	base_came(w, p, version, values);
 	if (came->values && dl_version_cmp(version, came->version) < 0) {
 		shelf_give(&w->shelf, p, values);
 		return;
@@ -157,104 +160,4 @@ int weights_write_apply(struct weights *w, const struct dl_learn_action *a,
 	}
 	adopt(w, p, a->version);
 	return 0;
-}
-
-struct push *weights_push(struct weights *w, const struct dl_learn_action *a)
-{
-	struct push *push = dl_alloc(sizeof *push), **at = &w->push;
-
-	/* The syncer takes them in order, so they are kept in order. */
-	while (*at)
-		at = &(*at)->next;
-	push->owner = w;
-	push->what = *a;
-	*at = push;
-	return push;
-}
-
-struct push *weights_find(struct weights *w, uint32_t p, uint64_t seq)
-{
-	struct push *push = w->push;
-
-	while (push && (push->what.fragment != p || push->what.seq != seq))
-		push = push->next;
-	return push;
-}
-
-/* The trainer's tensors may have any order and any dtype of numbers. */
-static int read_fragment(struct weights *w, uint32_t p, float *out,
-	const char *path, struct dl_err *e)
-{
-	const struct dl_layout_fragment *f = &w->layout->fragment[p];
-	struct dl_model m;
-	int code = dl_model_open(&m, path, e);
-
-	if (code)
-		return code;
-	for (size_t i = f->first; !code && i < f->first + f->tensors; i++) {
-		const struct dl_layout_tensor *t = &w->layout->tensor[i];
-		const struct dl_model_tensor *found;
-		char name[80];
-
-		if (t->rule == DL_ALIAS)
-			continue;
-		found = dl_model_find(&m, t->name.s, t->name.n);
-		if (!found || !dl_layout_same_shape(t, &found->info))
-			code = dl_fail(e, DL_DATA, "%s: tensor \"%s\" %s", path,
-				dl_scrub(name, sizeof name, t->name.s,
-					t->name.n),
-				found ? "has another shape" : "is missing");
-		else
-			code = dl_model_read_f32(&m, found, out + t->offset, e);
-	}
-	dl_model_close(&m);
-	return code;
-}
-
-/* values - anchor in place; 1 when not all of it is finite. */
-static int subtract(float *values, const float *anchor, size_t n)
-{
-	int bad = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		values[i] -= anchor[i];
-		bad |= !(fabsf(values[i]) <= FLT_MAX);
-	}
-	return bad;
-}
-
-int weights_read_push(struct weights *w, struct push *push, const char *path,
-	struct dl_err *e)
-{
-	uint32_t p = push->what.fragment;
-	size_t n = w->layout->fragment[p].elements;
-	float *delta = shelf_take(&w->shelf, p), *anchor = w->anchor[p];
-	int code = read_fragment(w, p, delta, path, e);
-
-	if (code) {
-		shelf_give(&w->shelf, p, delta);
-		return code;
-	}
-	if (subtract(delta, anchor, n)) {
-		shelf_give(&w->shelf, p, delta);
-		return dl_fail(e, DL_DATA,
-			"fragment %u: the trainer's values are not finite", p);
-	}
-	for (size_t i = 0; i < n; i++)
-		anchor[i] += delta[i];
-	push->delta = delta;
-	return 0;
-}
-
-void weights_drop(struct weights *w, struct push *push)
-{
-	struct push **at = &w->push;
-
-	if (!push->settled || push->sending)
-		return;
-	while (*at != push)
-		at = &(*at)->next;
-	*at = push->next;
-	shelf_give(&w->shelf, push->what.fragment, push->delta);
-	free(push);
 }

@@ -3,25 +3,29 @@
  * have come, and the scratch files through which the trainer gets and gives
  * values. Each fragment is one packed f32 array (tensor/layout.h).
  *
- * Memory: an anchor a fragment, and the buffers of pushes and globals, of
- * which at most two a fragment are kept for reuse.
+ * Memory: an anchor a fragment, in runs with updates also the values that these
+ * start from, and the buffers of pushes, in their codec, and globals, of which
+ * at most three a fragment are kept for reuse.
  */
 #ifndef CMD_LEARN_WEIGHTS_H
 #define CMD_LEARN_WEIGHTS_H
 
 #include "cmd/shelf.h"
 #include "learn/learn.h"
+#include "tensor/coded.h"
 #include "tensor/layout.h"
 #include "train/scratch.h"
 
-/* A push: what it says and the delta, from DL_LA_COPY to the later of
+/* A push: what it says and its delta, from DL_LA_COPY to the later of
  * DL_LA_RELEASE and the end of its sending. */
 struct push {
 	struct push *next;
 	struct weights *owner;
 	struct dl_learn_action what; /* the DL_LA_COPY */
 	int written;		     /* the trainer has written its values */
-	float *delta;		     /* NULL until they have been read */
+	void *data;		     /* the delta, encoded; NULL until the
+				      * values have been read */
+	size_t bytes;		     /* of data */
 	int settled;		     /* the core has released it */
 	int sending;		     /* a connection reads it */
 	int put;		     /* it is in the spool */
@@ -30,7 +34,9 @@ struct push {
 struct weights {
 	const struct dl_layout *layout;
 	struct dl_scratch *scratch;
-	float **anchor; /* P */
+	struct dl_quant quant; /* of pushes */
+	float **anchor;	       /* P */
+	struct base *base;     /* P; NULL: the run has no updates */
 	struct came {
 		float *values; /* NULL when none waits */
 		struct dl_version version;
@@ -40,12 +46,32 @@ struct weights {
 };
 
 void weights_init(struct weights *w, const struct dl_layout *layout,
-	struct dl_scratch *scratch);
+	struct dl_scratch *scratch, enum dl_codec codec);
 void weights_release(struct weights *w);
 
 /* Keeps a global that has come, the newest a fragment. */
 void weights_came(struct weights *w, uint32_t p, struct dl_version version,
 	float *values);
+
+/* Updates may come from now on, or no more. */
+void weights_expect_updates(struct weights *w, int expect);
+/* A welcome: what was called origins[p] is versions[p] from now on. */
+void weights_rename(struct weights *w, const struct dl_version *origins,
+	const struct dl_version *versions);
+/* What is to be done with an update of p from base to version. */
+enum update_use {
+	UPDATE_ADD,
+	UPDATE_KNOWN, /* the version has come: nothing */
+	UPDATE_ASKED, /* wait for the values, which have been asked for */
+	UPDATE_ASK    /* ask for them; said once, until they come */
+};
+enum update_use weights_judge_update(struct weights *w, uint32_t p,
+	struct dl_version base, struct dl_version version);
+/* Keeps the values that an update leads to, which is to be added. */
+void weights_add_update(struct weights *w, uint32_t p,
+	struct dl_version version, const struct dl_coded *update);
+/* The connection is lost, and with it what was asked for. */
+void weights_forget_asked(struct weights *w);
 
 /* The globals that the core took before it had a trainer become anchors, when
  * it says DL_LA_LOAD. */
@@ -63,8 +89,9 @@ int weights_write_apply(struct weights *w, const struct dl_learn_action *a,
 struct push *weights_push(struct weights *w, const struct dl_learn_action *a);
 struct push *weights_find(struct weights *w, uint32_t p, uint64_t seq);
 /* delta = values - anchor, from the file the trainer wrote; the anchor moves
- * by what is sent. 65 when the file does not hold the fragment or holds values
- * that are not finite: then the anchor stays. */
+ * by what is sent as it is decoded, so that what the codec loses is part of the
+ * next delta. 65 when the file does not hold the fragment, or values that are
+ * not finite or too far away for the codec: then the anchor stays. */
 int weights_read_push(struct weights *w, struct push *push, const char *path,
 	struct dl_err *e);
 /* Frees it if it is settled and nobody reads it. */

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "base/num.h"
 #include "cmd/serve/server.h"
 
 /* A global under way. */
@@ -65,6 +66,8 @@ void deliver(struct peer *peer, uint32_t p, uint64_t step, int final)
 		d->data->bytes, delivered, d);
 	if (peer->versions)
 		peer->versions[p] = m.version;
+	/* The next version may be made before the loop turns. */
+	dl_conn_flush(&peer->conn, dl_now());
 }
 
 void deliver_lost(struct peer *peer, uint32_t p)

@@ -125,6 +125,14 @@ int dl_conn_work(
 	return c->why.code;
 }
 
+void dl_conn_flush(struct dl_conn *c, int64_t now)
+{
+	struct dl_err why = {0};
+
+	if (!c->why.code && dl_conn_write(c, now, &why))
+		c->why = why;
+}
+
 void dl_conn_send(struct dl_conn *c, const struct dl_message *m)
 {
 	if (c->why.code || c->finish)

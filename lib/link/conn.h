@@ -130,6 +130,10 @@ void dl_conn_send_data(struct dl_conn *c, uint64_t key, struct dl_buf *head,
 /* Is there an item of that key of which nothing has been sent? */
 int dl_conn_waits(const struct dl_conn *c, uint64_t key);
 
+/* Writes what the socket takes at once, from within a handler too: for what a
+ * newer one would replace. If it fails, dl_conn_work says so. */
+void dl_conn_flush(struct dl_conn *c, int64_t now);
+
 /* Bytes that wait to be written, control and data. */
 uint64_t dl_conn_waiting(const struct dl_conn *c);
 

@@ -98,10 +98,14 @@ void dl_message_pack(const struct dl_message *m, struct dl_buf *out);
 void dl_message_pack_data(const struct dl_message *m, const struct dl_layout *l,
 	struct dl_buf *out);
 
-/* The same in the codec of q, whose name m need not have. */
+/* The same in the codec of q. */
 void dl_message_pack_coded(const struct dl_message *m,
 	const struct dl_layout *l, const struct dl_quant *q,
 	struct dl_buf *out);
+
+/* The same as parts of a record; q NULL: in f32. */
+void dl_message_put_data(const struct dl_message *m, const struct dl_layout *l,
+	const struct dl_quant *q, struct dl_writer *w);
 
 /* The metadata alone. */
 void dl_message_meta(const struct dl_message *m, struct dl_writer *w);

@@ -88,14 +88,26 @@ void dl_message_meta(const struct dl_message *m, struct dl_writer *w)
 	pack_fields(m, dl_kinds[m->kind].has, w);
 }
 
+void dl_message_put_data(const struct dl_message *m, const struct dl_layout *l,
+	const struct dl_quant *q, struct dl_writer *w)
+{
+	uint64_t has = dl_kinds[m->kind].has & ~HAS(F_CODEC);
+
+	pack_fields(m, has, w);
+	if (q) {
+		dl_coded_record(l, m->fragment, q, w);
+	} else {
+		dl_writer_meta(w, dl_fields[F_CODEC].key, "f32");
+		dl_layout_record(l, m->fragment, w);
+	}
+}
+
 void dl_message_pack_coded(const struct dl_message *m,
 	const struct dl_layout *l, const struct dl_quant *q, struct dl_buf *out)
 {
 	struct dl_writer w = DL_WRITER_INIT;
 
-	/* What the tensors are encoded with goes with them. */
-	pack_fields(m, dl_kinds[m->kind].has & ~HAS(F_CODEC), &w);
-	dl_coded_record(l, m->fragment, q, &w);
+	dl_message_put_data(m, l, q, &w);
 	dl_writer_finish(&w, out, NULL);
 	dl_writer_release(&w);
 }
@@ -103,14 +115,7 @@ void dl_message_pack_coded(const struct dl_message *m,
 void dl_message_pack_data(const struct dl_message *m, const struct dl_layout *l,
 	struct dl_buf *out)
 {
-	struct dl_message f32 = *m;
-	struct dl_writer w = DL_WRITER_INIT;
-
-	f32.codec = "f32";
-	dl_message_meta(&f32, &w);
-	dl_layout_record(l, m->fragment, &w);
-	dl_writer_finish(&w, out, NULL);
-	dl_writer_release(&w);
+	dl_message_pack_coded(m, l, NULL, out);
 }
 
 static void pack_number(struct dl_buf *out, uint64_t v)

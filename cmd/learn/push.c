@@ -1,0 +1,139 @@
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "cmd/learn/weights.h"
+#include "tensor/coded.h"
+#include "tensor/model.h"
+
+struct push *weights_push(struct weights *w, const struct dl_learn_action *a)
+{
+	struct push *push = dl_alloc(sizeof *push), **at = &w->push;
+
+	/* The syncer takes them in order, so they are kept in order. */
+	while (*at)
+		at = &(*at)->next;
+	push->owner = w;
+	push->what = *a;
+	*at = push;
+	return push;
+}
+
+struct push *weights_find(struct weights *w, uint32_t p, uint64_t seq)
+{
+	struct push *push = w->push;
+
+	while (push && (push->what.fragment != p || push->what.seq != seq))
+		push = push->next;
+	return push;
+}
+
+/* The trainer's tensors may have any order and any dtype of numbers. */
+static int read_fragment(struct weights *w, uint32_t p, float *out,
+	const char *path, struct dl_err *e)
+{
+	const struct dl_layout_fragment *f = &w->layout->fragment[p];
+	struct dl_model m;
+	int code = dl_model_open(&m, path, e);
+
+	if (code)
+		return code;
+	for (size_t i = f->first; !code && i < f->first + f->tensors; i++) {
+		const struct dl_layout_tensor *t = &w->layout->tensor[i];
+		const struct dl_model_tensor *found;
+		char name[80];
+
+		if (t->rule == DL_ALIAS)
+			continue;
+		found = dl_model_find(&m, t->name.s, t->name.n);
+		if (!found || !dl_layout_same_shape(t, &found->info))
+			code = dl_fail(e, DL_DATA, "%s: tensor \"%s\" %s", path,
+				dl_scrub(name, sizeof name, t->name.s,
+					t->name.n),
+				found ? "has another shape" : "is missing");
+		else
+			code = dl_model_read_f32(&m, found, out + t->offset, e);
+	}
+	dl_model_close(&m);
+	return code;
+}
+
+/* values - anchor in place; 1 when not all of it is finite. */
+static int subtract(float *values, const float *anchor, size_t n)
+{
+	int bad = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		values[i] -= anchor[i];
+		bad |= !(fabsf(values[i]) <= FLT_MAX);
+	}
+	return bad;
+}
+
+/* The delta becomes data in the codec of pushes, and what they decode to: 65
+ * when the codec cannot hold it. */
+static int encode(struct weights *w, struct push *push, float *delta, size_t n,
+	struct dl_err *e)
+{
+	uint32_t p = push->what.fragment;
+	struct dl_coded coded;
+	int bad = 0;
+
+	push->bytes = dl_coded_bytes(w->layout, p, &w->quant);
+	push->data = shelf_take_bytes(&w->shelf, p, push->bytes);
+	dl_coded_encode(NULL, w->layout, p, &w->quant, delta, push->data);
+	dl_coded_init(&coded, w->layout, p, &w->quant, push->data);
+	dl_coded_decode(NULL, &coded, delta);
+	dl_coded_release(&coded);
+	for (size_t i = 0; i < n; i++)
+		bad |= !(fabsf(delta[i]) <= FLT_MAX);
+	if (!bad)
+		return 0;
+	shelf_give_bytes(&w->shelf, p, push->data, push->bytes);
+	push->data = NULL;
+	return dl_fail(e, DL_DATA, "fragment %u: its delta is too large for %s",
+		p, dl_codec_name(w->quant.codec));
+}
+
+/* As encode, for f32: nothing is lost, and nothing copied. */
+static void keep(struct weights *w, struct push *push, float *delta)
+{
+	push->bytes = shelf_bytes(&w->shelf, push->what.fragment);
+	push->data = delta;
+}
+
+int weights_read_push(struct weights *w, struct push *push, const char *path,
+	struct dl_err *e)
+{
+	uint32_t p = push->what.fragment;
+	size_t n = w->layout->fragment[p].elements;
+	float *delta = shelf_take(&w->shelf, p), *anchor = w->anchor[p];
+	int code = read_fragment(w, p, delta, path, e);
+
+	if (!code && subtract(delta, anchor, n))
+		code = dl_fail(e, DL_DATA,
+			"fragment %u: the trainer's values are not finite", p);
+	if (!code && w->quant.codec == DL_CODEC_F32)
+		keep(w, push, delta);
+	else if (!code)
+		code = encode(w, push, delta, n, e);
+	for (size_t i = 0; !code && i < n; i++)
+		anchor[i] += delta[i];
+	if (push->data != delta)
+		shelf_give(&w->shelf, p, delta);
+	return code;
+}
+
+void weights_drop(struct weights *w, struct push *push)
+{
+	struct push **at = &w->push;
+
+	if (!push->settled || push->sending)
+		return;
+	while (*at != push)
+		at = &(*at)->next;
+	*at = push->next;
+	shelf_give_bytes(
+		&w->shelf, push->what.fragment, push->data, push->bytes);
+	free(push);
+}
