@@ -98,7 +98,7 @@ hello() { # role name
 	[ "$status" -eq 77 ]
 	nobody_came
 	through --as ann --allow observer
-	wait_for dl-join "$link" -o /dev/null
+	dl-join "$link" -o seen.safetensors
 	run dl-sync end "$link"
 	[ "$status" -eq 77 ]
 	learner ann
