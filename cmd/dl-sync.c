@@ -13,7 +13,7 @@ static const char usage[] =
 	"                [--tokens n] [--steps n] [--max-norm x] [--max-rate x]\n"
 	"                [--stall duration] [--dead duration]\n"
 	"                [--end-timeout duration] [--tape file]\n"
-	"                [--threads n] [--insecure]\n"
+	"                [--record folder] [--threads n] [--insecure]\n"
 	"                --store folder --listen link [model]\n"
 	"       dl-sync merge [-nqv] [-l layout] [-o file] [-s state]\n"
 	"                [-u file] [-w name=weight] [-z[level]] [--rule name]\n"

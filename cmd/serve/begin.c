@@ -83,8 +83,11 @@ static int begin_core(struct server *s, int fresh, struct dl_err *e)
 int server_begin(struct server *s, struct dl_err *e)
 {
 	const char *output = s->options->sync.output;
+	const char *record = s->options->record;
 	int fresh, code = output ? dl_output_check(output, e) : 0;
 
+	if (!code && record)
+		code = dl_make_folder(record, e);
 	if (!code)
 		code = open_store(s, &fresh, e);
 	if (code)

@@ -6,6 +6,7 @@
 #include "cmd/cmd.h"
 #include "cmd/serve/deliver.h"
 #include "cmd/serve/hello.h"
+#include "cmd/serve/record.h"
 #include "cmd/serve/server.h"
 
 /* What it took to bring the learner what it has applied. */
@@ -108,11 +109,12 @@ static int on_whole(void *ctx, struct dl_conn *c, const struct dl_message *m,
 	struct peer *peer = ctx;
 	struct push *push = peer->coming;
 	struct dl_sync_event ev;
+	struct dl_err lost;
 
 	(void)c;
-	(void)h;
-	(void)dest;
 	(void)e;
+	if (peer->server->options->record && record_push(peer, h, dest, &lost))
+		cmd_warn("%s: a push is not recorded", lost.text);
 	peer->coming = NULL;
 	pushes_arrived(&peer->server->globals.pushes, push);
 	peer_event(peer, DL_EV_PUSH, &ev);

@@ -2,12 +2,13 @@
 
 #include "cmd/cmd.h"
 
-enum { LISTEN = SYNC_OPTIONS, TAPE, INSECURE };
+enum { LISTEN = SYNC_OPTIONS, TAPE, RECORD, INSECURE };
 
 static const char shorts[] = "+" SYNC_SHORT CMD_SHORT;
 static const struct option longs[] = {
 	{"listen", required_argument, NULL, LISTEN},
 	{"tape", required_argument, NULL, TAPE},
+	{"record", required_argument, NULL, RECORD},
 	{"insecure", no_argument, NULL, INSECURE},
 	SYNC_LONG,
 	CMD_LONG,
@@ -32,6 +33,9 @@ static void read_option(struct serve_options *o, int opt)
 		break;
 	case TAPE:
 		o->tape = optarg;
+		break;
+	case RECORD:
+		o->record = optarg;
 		break;
 	case INSECURE:
 		o->insecure = o->insecure == DL_INSECURE_NO

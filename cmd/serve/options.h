@@ -12,6 +12,7 @@ enum { LISTEN_MAX = 8 };
 struct serve_options {
 	struct sync_options sync;
 	const char *tape;
+	const char *record; /* a folder; NULL: pushes are not kept */
 	struct dl_address listen[LISTEN_MAX];
 	size_t listens;
 	enum dl_insecure insecure;
