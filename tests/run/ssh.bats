@@ -74,7 +74,7 @@ write_sshd_config() {
 # start_sshd: at a port that nobody has.
 start_sshd() {
 	# Root's sshd wants this; containers have nobody who made it.
-	[ "$(id -u)" != 0 ] || mkdir -p -m 755 /run/sshd
+	[ "$(id -u)" != 0 ] || mkdir -p /run/sshd
 	write_sshd_config
 	until
 		port=$((20000 + RANDOM % 12000))

@@ -1,0 +1,11 @@
+#!/usr/bin/env bats
+# The scripts in examples/ do what they say, each in a folder of its own.
+
+example() {
+	"$abs_top_srcdir/examples/$1" "$BATS_TEST_TMPDIR/run"
+}
+
+@test "ssh.sh" {
+	PATH=$PATH:/usr/sbin command -v sshd || skip "there is no sshd"
+	example ssh.sh
+}
