@@ -219,35 +219,40 @@ static void put_pair(int fd, const char *path, uint64_t at)
 		fail(path);
 }
 
+/* Half of it embeddings, a layer's matrices an eightieth each. */
 static void make_sparse(const char *path, uint64_t bytes)
 {
+	enum { LAYERS = 8, EMBED = 40, ALL = EMBED + 1 + 5 * LAYERS };
 	static const char *const parts[] = {"mlp.down_proj", "mlp.gate_proj",
 		"mlp.up_proj", "self_attn.o_proj", "self_attn.q_proj"};
-	const size_t n = sizeof parts / sizeof *parts;
-	/* Eight layers; with embeddings and head 42 equal matrices. */
-	uint64_t rows = bytes / 42 / 2 / 1024 + 1, shape[2] = {rows, 1024};
-	uint64_t size = 2 * rows * 1024;
-	struct dl_writer w = DL_WRITER_INIT;
+	uint64_t rows = bytes / ALL / 2 / 1024 + 1, at;
+	uint64_t shape[2] = {rows, 1024}, embed[2] = {EMBED * rows, 1024};
 	struct dl_buf header = DL_BUF_INIT;
+	struct dl_writer w = DL_WRITER_INIT;
+	struct dl_header h;
 	char name[80];
 	int fd;
 
 	dl_writer_meta(&w, "format", "pt");
-	dl_writer_tensor(&w, "model.embed_tokens.weight", 25, DL_BF16, 2, shape);
+	dl_writer_tensor(&w, "embed_tokens.weight", 19, DL_BF16, 2, embed);
 	dl_writer_tensor(&w, "lm_head.weight", 14, DL_BF16, 2, shape);
-	for (size_t i = 0; i < 8 * n; i++) {
-		int k = snprintf(name, sizeof name, "model.layers.%zu.%s.weight",
-			i / n, parts[i % n]);
+	for (int i = 0; i < 5 * LAYERS; i++) {
+		int n = snprintf(name, sizeof name, "layers.%d.%s.weight",
+			i / 5, parts[i % 5]);
 
-		dl_writer_tensor(&w, name, (size_t)k, DL_BF16, 2, shape);
+		dl_writer_tensor(&w, name, (size_t)n, DL_BF16, 2, shape);
 	}
 	dl_writer_finish(&w, &header, NULL);
-	fd = make_holes(path, &header, header.len + 42 * size);
-	for (uint64_t at = header.len; at < header.len + 42 * size; at += size) {
+	if (dl_header_parse(&h, header.data + 8, header.len - 8, NULL))
+		exit(DL_SOFTWARE);
+	fd = make_holes(path, &header, header.len + h.data_size);
+	for (size_t i = 0; i < h.tensors; i++) {
+		at = header.len + h.tensor[i].offset;
 		put_pair(fd, path, at);
-		put_pair(fd, path, at + size - 4);
+		put_pair(fd, path, at + h.tensor[i].size - 4);
 	}
 	close(fd);
+	dl_header_release(&h);
 	dl_buf_free(&header);
 	dl_writer_release(&w);
 }
