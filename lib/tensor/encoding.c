@@ -262,6 +262,7 @@ int dl_encoding_read(
 		const struct dl_tensor *t = &h->tensor[i];
 
 		n->tensor[i] = (struct dl_encoded){.stored = t,
+			.codec = n->codec,
 			.dtype = t->dtype,
 			.rank = t->rank,
 			.shape = t->shape,

@@ -45,7 +45,7 @@ static int check_kind(const struct check *c, const struct dl_header *h)
 
 	if (dl_header_meta(h, "dl.codec"))
 		return dl_fail(c->e, DL_DATA,
-			"encoded; dl-quant --decode makes values of it");
+			"encoded; dl-quant -d makes values of it");
 	if (dl_join_is_delta(h) && !c->j->base)
 		return dl_fail(c->e, DL_DATA, "a delta needs a base");
 	if (kind && !is(kind, "params") && !is(kind, "global")

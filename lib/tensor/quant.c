@@ -79,24 +79,41 @@ uint64_t dl_quant_key(const struct dl_quant *q, const char *name, size_t n)
 	return key;
 }
 
-/* A block's codes and scale. */
-static uint16_t encode_block(const struct dl_quant *q, uint64_t key,
-	uint64_t at, const float *x, size_t n, unsigned char *codes)
+/* The block at the end of a tensor, which may be shorter. */
+static void encode_last(const struct dl_quant *q, const float *x, size_t n,
+	unsigned char *codes, unsigned char *scales)
 {
-	size_t whole = (n + LANES - 1) / LANES * LANES;
-	unsigned char part[DL_QUANT_BLOCK_MAX];
+	unsigned char code[DL_QUANT_BLOCK_MAX];
 	float padded[DL_QUANT_BLOCK_MAX];
-	uint16_t scale;
 
-	if (q->stochastic)
-		return quant_random(q->codec, key, at, x, n, codes);
-	if (n == whole)
-		return dl_quant_kernels()->encode[q->codec](x, n, codes);
 	memset(padded, 0, sizeof padded);
 	memcpy(padded, x, n * sizeof *x);
-	scale = dl_quant_kernels()->encode[q->codec](padded, n, part);
-	memcpy(codes, part, dl_codec_bytes(q->codec, n));
-	return scale;
+	dl_quant_kernels()->encode[q->codec](padded, n, q->block, code, scales);
+	memcpy(codes, code, dl_codec_bytes(q->codec, n));
+}
+
+static void encode_nearest(const struct dl_quant *q, const float *x, size_t n,
+	unsigned char *codes, unsigned char *scales)
+{
+	size_t whole = n / q->block * q->block;
+
+	dl_quant_kernels()->encode[q->codec](x, whole, q->block, codes, scales);
+	if (whole < n)
+		encode_last(q, x + whole, n - whole,
+			codes + dl_codec_bytes(q->codec, whole),
+			scales + 2 * (whole / q->block));
+}
+
+static void encode_random(const struct dl_quant *q, uint64_t key, uint64_t at,
+	const float *x, size_t n, unsigned char *codes, unsigned char *scales)
+{
+	for (size_t i = 0; i < n; i += q->block) {
+		size_t part = n - i < q->block ? n - i : q->block;
+
+		dl_put_le16(scales + 2 * (i / q->block),
+			quant_random(q->codec, key, at + i, x + i, part,
+				codes + dl_codec_bytes(q->codec, i)));
+	}
 }
 
 static void encode_plain(const struct dl_quant *q, uint64_t key, uint64_t at,
@@ -113,55 +130,32 @@ static void encode_plain(const struct dl_quant *q, uint64_t key, uint64_t at,
 void dl_quant_encode(const struct dl_quant *q, uint64_t key, uint64_t at,
 	const float *x, size_t n, void *codes, void *scales)
 {
-	unsigned char *code = codes, *scale = scales;
-	size_t step = dl_codec_bytes(q->codec, q->block);
-
-	if (!dl_codec_is_scaled(q->codec)) {
+	if (!dl_codec_is_scaled(q->codec))
 		encode_plain(q, key, at, x, n, codes);
-		return;
-	}
-	for (size_t i = 0; i < n; i += q->block) {
-		size_t part = n - i < q->block ? n - i : q->block;
-
-		dl_put_le16(
-			scale, encode_block(q, key, at + i, x + i, part, code));
-		scale += 2;
-		code += step;
-	}
-}
-
-static void decode_block(enum dl_codec c, const unsigned char *codes,
-	float scale, size_t n, float *out)
-{
-	size_t whole = n / LANES * LANES;
-	unsigned char part[LANES] = {0};
-	float rest[LANES];
-
-	dl_quant_kernels()->decode[c](codes, scale, whole, out);
-	if (n == whole)
-		return;
-	memcpy(part, codes + dl_codec_bytes(c, whole),
-		dl_codec_bytes(c, n - whole));
-	dl_quant_kernels()->decode[c](part, scale, LANES, rest);
-	memcpy(out + whole, rest, (n - whole) * sizeof *out);
+	else if (q->stochastic)
+		encode_random(q, key, at, x, n, codes, scales);
+	else
+		encode_nearest(q, x, n, codes, scales);
 }
 
 void dl_quant_decode(enum dl_codec c, uint32_t block, const void *codes,
 	const void *scales, size_t n, float *out)
 {
 	const unsigned char *code = codes, *scale = scales;
-	size_t step = dl_codec_bytes(c, block);
+	size_t whole = n / LANES * LANES;
+	unsigned char part[LANES] = {0};
+	float rest[LANES];
 
 	if (!dl_codec_is_scaled(c)) {
 		dl_to_f32(out, codes, dl_codec_dtype(c), n);
 		return;
 	}
-	for (size_t i = 0; i < n; i += block) {
-		size_t part = n - i < block ? n - i : block;
-
-		decode_block(
-			c, code, quant_scale(dl_le16(scale)), part, out + i);
-		scale += 2;
-		code += step;
-	}
+	dl_quant_kernels()->decode[c](code, scale, whole, block, out);
+	if (whole == n)
+		return;
+	memcpy(part, code + dl_codec_bytes(c, whole),
+		dl_codec_bytes(c, n - whole));
+	dl_quant_kernels()->decode[c](
+		part, scale + 2 * (whole / block), LANES, block, rest);
+	memcpy(out + whole, rest, (n - whole) * sizeof *out);
 }

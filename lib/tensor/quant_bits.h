@@ -50,10 +50,15 @@ static inline unsigned quant_width(enum dl_codec c)
 				    : 4;
 }
 
-/* A scale is not so large that a value would be infinite. */
+/* A scale is not so large that any code, also those that no encoder uses, would
+ * make an infinite value of it. */
 static inline uint16_t quant_limit(enum dl_codec c, uint32_t bf16)
 {
-	uint32_t limit = quant_bits(FLT_MAX / quant_top(c)) >> 16;
+	float most = c == DL_CODEC_INT8	  ? 128
+		     : c == DL_CODEC_INT4 ? 8
+		     : c == DL_CODEC_INT2 ? 2
+					  : 1;
+	uint32_t limit = quant_bits(FLT_MAX / most) >> 16;
 
 	return (uint16_t)(bf16 < limit ? bf16 : limit);
 }

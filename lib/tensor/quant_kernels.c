@@ -1,12 +1,158 @@
 #include "tensor/quant_kernels.h"
 
+#include "base/mem.h"
 #include "tensor/quant_bits.h"
 
-/* DL_QUANT_TABLE names the level's table. */
+/*
+ * DL_QUANT_TABLE names the level's table. Most loops are plain and vectorized
+ * by the compiler; sums need vectors as wide as this level's registers.
+ */
+#if defined __AVX512F__
+enum { WIDE = 8 };
+#elif defined __AVX2__
+enum { WIDE = 4 };
+#else
+enum { WIDE = 2 };
+#endif
+enum { LANES = 16, PARTS = LANES / WIDE, REFITS = 3 };
 
-enum { LANES = 16, REFITS = 4 };
+typedef double wide __attribute__((vector_size(WIDE * sizeof(double))));
+typedef float half __attribute__((vector_size(WIDE * sizeof(float))));
+typedef int32_t mask __attribute__((vector_size(WIDE * sizeof(int32_t))));
 
 #define INLINE static inline __attribute__((always_inline))
+
+INLINE uint32_t largest(const float *x, size_t n)
+{
+	uint32_t most = 0;
+
+#pragma omp simd reduction(max : most)
+	for (size_t i = 0; i < n; i++) {
+		uint32_t m = quant_magnitude(x[i]);
+
+		most = m > most ? m : most;
+	}
+	return most;
+}
+
+/* The sum of those |x| that are above t >= 0, and how many they are. */
+INLINE double sum_above(const float *x, size_t n, float t, int32_t *above)
+{
+	const int32_t cut = (int32_t)quant_bits(t);
+	wide sum[PARTS] = {{0}};
+	mask count[PARTS] = {{0}};
+	double lane[WIDE];
+	int32_t counted[WIDE];
+
+	for (size_t i = 0; i < n; i += LANES)
+#pragma GCC unroll 8
+		for (int k = 0; k < PARTS; k++) {
+			mask m, is;
+
+			memcpy(&m, x + i + k * WIDE, sizeof m);
+			m &= 0x7fffffff;
+			is = m > cut;
+			sum[k] += __builtin_convertvector((half)(m & is), wide);
+			count[k] -= is;
+		}
+	for (int part = PARTS / 2; part; part /= 2)
+		for (int k = 0; k < part; k++) {
+			sum[k] += sum[k + part];
+			count[k] += count[k + part];
+		}
+	memcpy(lane, sum, sizeof lane);
+	memcpy(counted, count, sizeof counted);
+	for (int part = WIDE / 2; part; part /= 2)
+		for (int j = 0; j < part; j++) {
+			lane[j] += lane[j + part];
+			counted[j] += counted[j + part];
+		}
+	*above = counted[0];
+	return lane[0];
+}
+
+/* Of n values, after which there may be zeros up to a whole number of lanes. */
+INLINE float mean(const float *x, size_t n)
+{
+	int32_t above;
+
+	return (float)(sum_above(x, n, 0, &above) / (double)n);
+}
+
+/*
+ * Codes -1, 0, 1: the scale that is best for given codes is the mean of what is
+ * not 0, and the codes that are best for a given scale are cut at its half.
+ * The two are taken in turn, which finds the least squares for a normal block
+ * from a cut at 3/4 of the mean.
+ */
+INLINE float ternary(const float *x, size_t n)
+{
+	float cut = mean(x, n) * 0.75f, scale = 0;
+
+	for (int i = 0; i < REFITS; i++) {
+		int32_t above;
+		double sum = sum_above(x, n, cut, &above);
+
+		scale = above ? (float)(sum / above) : 0;
+		cut = scale / 2;
+	}
+	return scale;
+}
+
+/* The scale as bits of BF16: to nearest even, and 0 when it is too small for a
+ * normal number. */
+INLINE uint16_t fit(enum dl_codec c, const float *x, size_t n)
+{
+	float scale;
+	uint32_t u;
+
+	if (c == DL_CODEC_INT2)
+		scale = ternary(x, n);
+	else if (c == DL_CODEC_INT1)
+		scale = mean(x, n);
+	else
+		scale = quant_float(largest(x, n)) / quant_top(c);
+	u = quant_bits(scale);
+	u = (u + 0x7fff + (u >> 16 & 1)) >> 16;
+	return u < 0x80 ? 0 : quant_limit(c, u);
+}
+
+/* Half a step of the fraction added, the exponent tells the nearest power of
+ * two; the least one reaches down to its half. */
+INLINE uint32_t power(uint32_t m)
+{
+	int k = (int)((m + 0x400000) >> 23) - 120;
+
+	k = k < 1 ? 1 : k;
+	return m > quant_bits(0x1p-7f) ? (uint32_t)k : 0;
+}
+
+/*
+ * The code of x, in the low bits. Adding 1.5 * 2^23 rounds to an integer, to
+ * nearest even, and leaves it in two's complement there.
+ */
+INLINE uint32_t code_of(enum dl_codec c, float x, float inverse)
+{
+	uint32_t sign = quant_bits(x) >> 31, m;
+	float y = x * inverse;
+	int k = (int)(quant_bits(y + 0x1.8p23f) - quant_bits(0x1.8p23f));
+
+	switch (c) {
+	case DL_CODEC_INT8:
+		k = k > 127 ? 127 : k;
+		return (uint32_t)(k < -127 ? -127 : k);
+	case DL_CODEC_INT4: /* k is never above 7, as the scale is rounded */
+		return (uint32_t)k;
+	case DL_CODEC_FP4:
+		m = power(quant_magnitude(y));
+		return m ? m | sign << 3 : 0;
+	case DL_CODEC_INT2:
+		m = quant_magnitude(y) > quant_bits(0.5f);
+		return m | (m & sign) << 1;
+	default:
+		return sign & (quant_magnitude(x) != 0);
+	}
+}
 
 /*
  * n codes, a byte each, of which the low bits count, into bytes: low bits
@@ -47,127 +193,14 @@ INLINE void pack_width(unsigned width, const unsigned char *restrict code,
 	}
 }
 
-INLINE uint32_t largest(const float *x, size_t n)
+static void pack(enum dl_codec c, const unsigned char *code, size_t n,
+	unsigned char *out)
 {
-	uint32_t most = 0;
-
-#pragma omp simd reduction(max : most)
-	for (size_t i = 0; i < n; i++) {
-		uint32_t m = quant_magnitude(x[i]);
-
-		most = m > most ? m : most;
-	}
-	return most;
+	pack_width(quant_width(c), code, n, out);
 }
 
-/* The sum of those |x| that are above t, and how many they are. */
-INLINE double sum_above(const float *x, size_t n, float t, uint32_t *above)
-{
-	double sum[LANES] = {0};
-	uint32_t count[LANES] = {0};
-
-	for (size_t i = 0; i < n; i += LANES)
-#pragma omp simd
-		for (int j = 0; j < LANES; j++) {
-			float m = quant_float(quant_magnitude(x[i + j]));
-
-			sum[j] += (double)(m > t ? m : 0);
-			count[j] += m > t;
-		}
-	for (int half = LANES / 2; half; half /= 2)
-		for (int j = 0; j < half; j++) {
-			sum[j] += sum[j + half];
-			count[j] += count[j + half];
-		}
-	*above = count[0];
-	return sum[0];
-}
-
-INLINE float mean(const float *x, size_t n)
-{
-	uint32_t above;
-
-	return (float)(sum_above(x, n, 0, &above) / (double)n);
-}
-
-/*
- * Codes -1, 0, 1: the scale that is best for given codes is the mean of what is
- * not 0, and the codes that are best for a given scale are cut at its half.
- * The two are taken in turn, which finds the least squares for a normal block
- * from a cut at 3/4 of the mean.
- */
-INLINE float ternary(const float *x, size_t n)
-{
-	float cut = mean(x, n) * 0.75f, scale = 0;
-
-	for (int i = 0; i < REFITS; i++) {
-		uint32_t above;
-		double sum = sum_above(x, n, cut, &above);
-
-		scale = above ? (float)(sum / above) : 0;
-		cut = scale / 2;
-	}
-	return scale;
-}
-
-/* The scale as bits of BF16: to nearest even, and 0 when it is too small for a
- * normal number. */
-INLINE uint16_t fit(enum dl_codec c, const float *x, size_t n)
-{
-	float scale;
-	uint32_t u;
-
-	if (c == DL_CODEC_INT2)
-		scale = ternary(x, n);
-	else if (c == DL_CODEC_INT1)
-		scale = mean(x, n);
-	else
-		scale = quant_float(largest(x, n)) / quant_top(c);
-	u = quant_bits(scale);
-	u = (u + 0x7fff + (u >> 16 & 1)) >> 16;
-	return u < 0x80 ? 0 : quant_limit(c, u);
-}
-
-/* To nearest even: adding 1.5 * 2^23 leaves the integer in the low bits. */
-INLINE int nearest(float y, int top)
-{
-	int k = (int)(quant_bits(y + 0x1.8p23f) - quant_bits(0x1.8p23f));
-
-	k = k > top ? top : k;
-	return k < -top ? -top : k;
-}
-
-/* Half a step of the fraction added, the exponent tells the nearest power of
- * two; the least one reaches down to its half. */
-INLINE int power(float y)
-{
-	uint32_t m = quant_magnitude(y);
-	int k = (int)((m + 0x400000) >> 23) - 120;
-
-	k = k > 7 ? 7 : k < 1 ? 1 : k;
-	return m <= quant_bits(0x1p-7f) ? 0 : k | (y < 0 ? 8 : 0);
-}
-
-INLINE int code_of(enum dl_codec c, float x, float inverse)
-{
-	float y = x * inverse;
-
-	switch (c) {
-	case DL_CODEC_INT8:
-		return nearest(y, 127);
-	case DL_CODEC_INT4:
-		return nearest(y, 7);
-	case DL_CODEC_FP4:
-		return power(y);
-	case DL_CODEC_INT2:
-		return (y > 0.5f) - (y < -0.5f);
-	default:
-		return (x < 0) & (inverse > 0);
-	}
-}
-
-INLINE uint16_t encode(
-	enum dl_codec c, const float *x, size_t n, unsigned char *out)
+INLINE void encode_block(enum dl_codec c, const float *x, size_t n,
+	unsigned char *out, unsigned char *scales)
 {
 	unsigned char code[DL_QUANT_BLOCK_MAX];
 	uint16_t scale = fit(c, x, n);
@@ -177,55 +210,112 @@ INLINE uint16_t encode(
 #pragma omp simd
 	for (size_t i = 0; i < whole; i++)
 		code[i] = (unsigned char)code_of(c, x[i], inverse);
+	if (c == DL_CODEC_INT1 && !scale)
+		memset(code, 0, whole);
 	pack_width(quant_width(c), code, whole, out);
-	return scale;
+	dl_put_le16(scales, scale);
 }
 
-INLINE float value_of(enum dl_codec c, unsigned code)
+INLINE void encode(enum dl_codec c, const float *x, size_t n, size_t block,
+	unsigned char *out, unsigned char *scales)
 {
-	switch (c) {
-	case DL_CODEC_INT8:
-		return (float)(signed char)code;
-	case DL_CODEC_INT4:
-		return (float)((int)((code & 15) ^ 8) - 8);
-	case DL_CODEC_FP4:
-		return code & 7 ? quant_float((code & 8) << 28 |
-					      ((code & 7) + 120) << 23)
-				: 0;
-	case DL_CODEC_INT2:
-		return (float)((int)((code & 3) ^ 2) - 2);
-	default:
-		return (float)(1 - 2 * (int)(code & 1));
+	size_t step = block * quant_width(c) / 8;
+
+	for (size_t i = 0; i < n; i += block) {
+		encode_block(
+			c, x + i, n - i < block ? n - i : block, out, scales);
+		out += step;
+		scales += 2;
 	}
 }
 
-INLINE void decode(enum dl_codec c, const unsigned char *in, float scale,
-	size_t n, float *out)
+/* The opposite of pack: n codes, a byte each. */
+INLINE void unpack(unsigned width, const unsigned char *restrict in, size_t n,
+	unsigned char *restrict code)
 {
-	const unsigned width = quant_width(c), per = 8 / width;
+	size_t bytes = n * width / 8;
 
-	for (size_t i = 0; i < n / per; i++)
-		for (unsigned j = 0; j < per; j++)
-			out[i * per + j] =
-				value_of(c, in[i] >> j * width) * scale;
+	if (width == 8)
+		memcpy(code, in, n);
+#pragma omp simd
+	for (size_t i = 0; i < (width == 4 ? bytes : 0); i++) {
+		uint16_t v = in[i];
+
+		v = (uint16_t)((v | v << 4) & 0x0f0f);
+		memcpy(code + 2 * i, &v, sizeof v);
+	}
+#pragma omp simd
+	for (size_t i = 0; i < (width == 2 ? bytes : 0); i++) {
+		uint32_t v = in[i];
+
+		v = (v | v << 12) & 0x000f000f;
+		v = (v | v << 6) & 0x03030303;
+		memcpy(code + 4 * i, &v, sizeof v);
+	}
+#pragma omp simd
+	for (size_t i = 0; i < (width == 1 ? bytes : 0); i++) {
+		uint64_t v = in[i];
+
+		v = (v | v << 28) & UINT64_C(0x0000000f0000000f);
+		v = (v | v << 14) & UINT64_C(0x0003000300030003);
+		v = (v | v << 7) & UINT64_C(0x0101010101010101);
+		memcpy(code + 8 * i, &v, sizeof v);
+	}
 }
 
-static void pack(enum dl_codec c, const unsigned char *code, size_t n,
-	unsigned char *out)
+INLINE float value_of(enum dl_codec c, unsigned char code)
 {
-	pack_width(quant_width(c), code, n, out);
+	uint32_t m = code & 7u;
+
+	switch (c) {
+	case DL_CODEC_INT8:
+		return (float)(int)(signed char)code;
+	case DL_CODEC_INT4:
+		return (float)((int)(code ^ 8u) - 8);
+	case DL_CODEC_FP4:
+		return quant_float(m ? (code & 8u) << 28 | (m + 120) << 23 : 0);
+	case DL_CODEC_INT2:
+		return (float)((int)(code ^ 2u) - 2);
+	default:
+		return (float)(1 - 2 * (int)code);
+	}
+}
+
+INLINE void decode_block(enum dl_codec c, const unsigned char *in, float scale,
+	size_t n, float *out)
+{
+	unsigned char code[DL_QUANT_BLOCK_MAX];
+
+	unpack(quant_width(c), in, n, code);
+#pragma omp simd
+	for (size_t i = 0; i < n; i++)
+		out[i] = value_of(c, code[i]) * scale;
+}
+
+INLINE void decode(enum dl_codec c, const unsigned char *in,
+	const unsigned char *scales, size_t n, size_t block, float *out)
+{
+	size_t step = block * quant_width(c) / 8;
+
+	for (size_t i = 0; i < n; i += block) {
+		decode_block(c, in, quant_scale(dl_le16(scales)),
+			n - i < block ? n - i : block, out + i);
+		in += step;
+		scales += 2;
+	}
 }
 
 #define CODEC(name, codec)                                                     \
-	static uint16_t encode_##name(                                         \
-		const float *x, size_t n, unsigned char *codes)                \
+	static void encode_##name(const float *x, size_t n, size_t block,      \
+		unsigned char *codes, unsigned char *scales)                   \
 	{                                                                      \
-		return encode(codec, x, n, codes);                             \
+		encode(codec, x, n, block, codes, scales);                     \
 	}                                                                      \
-	static void decode_##name(                                             \
-		const unsigned char *codes, float scale, size_t n, float *out) \
+	static void decode_##name(const unsigned char *codes,                  \
+		const unsigned char *scales, size_t n, size_t block,           \
+		float *out)                                                    \
 	{                                                                      \
-		decode(codec, codes, scale, n, out);                           \
+		decode(codec, codes, scales, n, block, out);                   \
 	}
 CODEC(int8, DL_CODEC_INT8)
 CODEC(int4, DL_CODEC_INT4)

@@ -12,14 +12,15 @@ struct dl_quant_kernels {
 	/* n codes, a multiple of 8, a byte each of which the low bits count. */
 	void (*pack)(enum dl_codec c, const unsigned char *code, size_t n,
 		unsigned char *out);
-	/* Rounds the n values of a block to nearest: their codes; returns the
-	 * scale as bits of BF16. Zeros follow x, and codes have room, up to the
-	 * next multiple of 16. Of scaled codecs only. */
-	uint16_t (*encode[DL_CODECS])(
-		const float *x, size_t n, unsigned char *codes);
-	/* n values, a multiple of 16. */
-	void (*decode[DL_CODECS])(
-		const unsigned char *codes, float scale, size_t n, float *out);
+	/* Of scaled codecs only: n values in blocks, rounded to nearest, their
+	 * codes and scales. When n is no multiple of 16, zeros follow x and
+	 * codes have room up to the next. */
+	void (*encode[DL_CODECS])(const float *x, size_t n, size_t block,
+		unsigned char *codes, unsigned char *scales);
+	/* The opposite; n is a multiple of 16. */
+	void (*decode[DL_CODECS])(const unsigned char *codes,
+		const unsigned char *scales, size_t n, size_t block,
+		float *out);
 };
 
 /* The table for this CPU. */
