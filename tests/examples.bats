@@ -9,3 +9,10 @@ example() {
 	PATH=$PATH:/usr/sbin command -v sshd || skip "there is no sshd"
 	example ssh.sh
 }
+
+@test "round-by-hand.sh" {
+	example round-by-hand.sh
+	cd "$BATS_TEST_TMPDIR/run"
+	dl-frag check -l layout.tsv merged.safetensors
+	[ "$(dl-frag show momentum | grep -c dl.kind=momentum)" -eq 4 ]
+}

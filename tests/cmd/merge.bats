@@ -82,17 +82,17 @@ hashes() {
 	[ "$(dl-frag show state | grep -c dl.kind=momentum)" -eq 1 ]
 	# By fragments, one of which is not there the second time.
 	push ann m2 >p
-	dl-sync merge -l l -s cut -o /dev/null m1 p
+	dl-sync merge -l l -s cut -o x m1 p
 	hashes cut >before
-	push ann m2 | dl-sync merge -l l -s cut -o /dev/null m1 - -w ann=0
+	push ann m2 | dl-sync merge -l l -s cut -o x m1 - -w ann=0
 	hashes cut | cmp - before
 	# A merge that fails leaves the state as it was.
 	cp state kept
 	refused 73 nowhere dl-sync merge -s state -o nowhere/x m1 d
 	head -c 3000 d >torn
-	refused 65 torn dl-sync merge -s state -o x m1 d torn
+	refused 65 torn dl-sync merge -s state -o y m1 d torn
 	cmp state kept
-	[ ! -e x ]
+	[ ! -e y ]
 	[ -z "$(ls | grep tmp)" ]
 	refused 65 "not momentum" dl-sync merge -s d m1 d
 }
@@ -134,6 +134,17 @@ hashes() {
 	refused 65 'a second delta by "ann"' dl-sync merge -l l m1 p1 p2 p1
 	dl-frag diff m1 m2 >d2
 	refused 65 'a second delta by "d2"' dl-sync merge m1 d2 d2
+}
+
+@test "encoded deltas are decoded while they are merged" {
+	for i in 2 3; do
+		push "n$i" m$i | dl-quant -c int4 >q$i
+		dl-quant -d q$i >p$i
+	done
+	dl-sync merge -l l m1 p2 p3 | hashes >want
+	dl-sync merge -l l m1 q2 q3 | hashes | cmp - want
+	refused 65 "encoded: decode it first" dl-sync merge \
+		<(dl-frag split -l l m1 | dl-quant -c int8) p2
 }
 
 @test "what does not belong together is refused" {

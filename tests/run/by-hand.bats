@@ -67,7 +67,7 @@ same_as_by_hand() {
 @test "rounds by hand come to what the daemon came to" {
 	syncer --quorum 2 --late next --max-norm 1e6 --steps 30 --record pushes
 	learner ann
-	learner ben
+	learner ben --push int4
 	ends syncer
 	ends ann
 	ends ben
