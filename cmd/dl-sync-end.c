@@ -1,6 +1,11 @@
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include "cmd/client.h"
 #include "cmd/cmd.h"
 #include "cmd/dl-sync.h"
+#include "link/spool_file.h"
 
 enum { INSECURE = 256 };
 
@@ -31,7 +36,7 @@ static int on_begin(void *ctx, struct dl_conn *c, const struct dl_message *m,
 	return dl_fail(e, DL_PROTOCOL, "sends what was not asked for");
 }
 
-static int ask(
+static int ask_syncer(
 	const struct dl_address *a, enum dl_insecure allowed, struct dl_err *e)
 {
 	static const struct dl_conn_handlers handlers = {
@@ -51,13 +56,48 @@ static int ask(
 	return code;
 }
 
+/* A spool has nobody to ask: a file there tells the next dl-sync run. */
+static int ask_folder(const char *path, struct dl_err *e)
+{
+	const struct iovec nothing = {NULL, 0};
+	struct stat st;
+	int spool, code = dl_spool_open(path, &spool, e);
+
+	if (code)
+		return code;
+	if (fstatat(spool, "global/latest", &st, AT_SYMLINK_NOFOLLOW))
+		code = dl_fail(e, DL_NOINPUT, "%s: is no spool", path);
+	else
+		code = dl_spool_put(spool, ".ender", "end", &nothing, 1, e);
+	close(spool);
+	return code;
+}
+
+static int is_folder(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) && S_ISDIR(st.st_mode);
+}
+
+static int ask(const char *link, enum dl_insecure allowed, struct dl_err *e)
+{
+	struct dl_address address;
+
+	if (is_folder(link))
+		return ask_folder(link, e);
+	if (dl_address_parse(&address, link, e))
+		cmd_usage("%s", e->text);
+	return address.kind == DL_LINK_DIR ? ask_folder(address.folder, e)
+					   : ask_syncer(&address, allowed, e);
+}
+
 int sync_end(int argc, char **argv)
 {
 	static const struct option options[] = {
 		{"insecure", no_argument, NULL, INSECURE}, CMD_LONG,
 		{NULL, 0, NULL, 0}};
 	enum dl_insecure allowed = DL_INSECURE_NO;
-	struct dl_address address;
 	struct dl_err e;
 	int opt;
 
@@ -70,7 +110,5 @@ int sync_end(int argc, char **argv)
 	}
 	if (argc - optind != 1)
 		cmd_usage("end: one link");
-	if (dl_address_parse(&address, argv[optind], &e))
-		cmd_usage("%s", e.text);
-	return ask(&address, allowed, &e) ? cmd_fail(&e) : DL_OK;
+	return ask(argv[optind], allowed, &e) ? cmd_fail(&e) : DL_OK;
 }

@@ -15,6 +15,18 @@ static const char usage[] =
 	"                [--end-timeout duration] [--tape file]\n"
 	"                [--record folder] [--threads n] [--insecure]\n"
 	"                --store folder --listen link [model]\n"
+	"       dl-sync run [-qv] [-H steps] [-o model] [--run name]\n"
+	"                [--layout file] [--fragments n] [--global codec]\n"
+	"                [--preset name] [--tau steps] [--quorum n]\n"
+	"                [--grace how] [--gamma share] [--min-h steps]\n"
+	"                [--late how] [--below-quorum how] [--rule name]\n"
+	"                [--outer-lr rate] [--momentum mu]\n"
+	"                [--nesterov | --no-nesterov] [--apply how]\n"
+	"                [--wait | --no-wait] [--tokens n] [--steps n]\n"
+	"                [--max-norm x] [--max-rate x] [--stall duration]\n"
+	"                [--dead duration] [--end-timeout duration]\n"
+	"                [--stale duration] [--keep duration] [--threads n]\n"
+	"                [--store folder] spool [model]\n"
 	"       dl-sync merge [-nqv] [-l layout] [-o file] [-s state]\n"
 	"                [-u file] [-w name=weight] [-z[level]] [--rule name]\n"
 	"                [--outer-lr rate] [--momentum mu]\n"
@@ -27,8 +39,9 @@ static const char usage[] =
 int main(int argc, char **argv)
 {
 	static const struct cmd_command commands[] = {
-		{"serve", sync_serve}, {"merge", sync_merge},
-		{"attach", sync_attach}, {"end", sync_end}};
+		{"serve", sync_serve}, {"run", sync_run},
+		{"merge", sync_merge}, {"attach", sync_attach},
+		{"end", sync_end}};
 
 	cmd_init("dl-sync", usage);
 	return cmd_dispatch(

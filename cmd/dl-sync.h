@@ -6,6 +6,7 @@
 #define CMD_DL_SYNC_H
 
 int sync_serve(int argc, char **argv);
+int sync_run(int argc, char **argv);
 int sync_merge(int argc, char **argv);
 int sync_attach(int argc, char **argv);
 int sync_end(int argc, char **argv);

@@ -333,6 +333,24 @@ out:
 		       : code;
 }
 
+int dl_spool_move(
+	int spool, const char *from, const char *to, struct dl_err *e)
+{
+	const char *name, *new_name;
+	int folder, to_folder, code;
+
+	code = open_parent(spool, from, &folder, &name, e);
+	if (code)
+		return code;
+	code = open_parent(spool, to, &to_folder, &new_name, e);
+	if (!code && renameat(folder, name, to_folder, new_name))
+		code = dl_fail_sys(e, missing_or(DL_IOERR), "%s", from);
+	close(folder);
+	if (to_folder >= 0)
+		close(to_folder);
+	return code;
+}
+
 int dl_spool_remove(int spool, const char *path, struct dl_err *e)
 {
 	const char *name;

@@ -53,6 +53,9 @@ int dl_spool_hash(
  */
 int dl_spool_put(int spool, const char *temp, const char *path,
 	const struct iovec *part, size_t parts, struct dl_err *e);
+/* Renames a file, without any promise that it lasts; 66 or 74. */
+int dl_spool_move(
+	int spool, const char *from, const char *to, struct dl_err *e);
 /* Removes a file; fine when it is not there. */
 int dl_spool_remove(int spool, const char *path, struct dl_err *e);
 

@@ -23,6 +23,7 @@ static void event(struct dl_replay *v, const struct dl_sync_event *ev,
 
 	if (w->event)
 		w->event(w->ctx, ev);
+	v->events++;
 	dl_sync_event(v->core, ev);
 	while (dl_sync_next(v->core, &a))
 		if (w->action)

@@ -21,7 +21,8 @@ struct dl_replay_watcher {
 struct dl_replay {
 	struct dl_sync *core; /* as the last start and its events made it */
 	struct dl_tape_start start;
-	int64_t now; /* of the last line */
+	uint64_t events; /* since that start */
+	int64_t now;	 /* of the last line */
 };
 
 /*

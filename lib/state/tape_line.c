@@ -77,6 +77,7 @@ static const struct kind {
 
 static const char *const graces[] = {"none", "adaptive", "fixed", NULL};
 static const char *const lates[] = {"drop", "next", "now", NULL};
+static const char *const nos_and_yes[] = {"no", "yes", NULL};
 static const char *const belows[] = {"wait", "merge", NULL};
 
 #define CONFIG(key, type, member, words)                                       \
@@ -104,6 +105,7 @@ static const struct dl_field config_fields[] = {
 	CONFIG("refuse_norm", DL_FIELD_REAL, refuse_norm, NULL),
 	CONFIG("budget_tokens", DL_FIELD_U64, budget_tokens, NULL),
 	CONFIG("budget_steps", DL_FIELD_U64, budget_steps, NULL),
+	CONFIG("passes", DL_FIELD_WORD, passes, nos_and_yes),
 };
 enum { CONFIG_FIELDS = sizeof config_fields / sizeof *config_fields };
 

@@ -82,6 +82,7 @@ struct dl_sync {
 	uint32_t fragments;
 	uint32_t served; /* of them */
 	uint64_t epoch, clock, tokens;
+	int risen; /* of passes: the clock, and no round was opened since */
 	int64_t now;
 	struct learner **learner; /* in byte order of names */
 	size_t learners, learner_cap;

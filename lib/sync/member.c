@@ -297,7 +297,9 @@ void on_step(struct dl_sync *s, const struct dl_sync_event *ev)
 	}
 	if (l->clock > s->clock) {
 		s->clock = l->clock;
-		if (s->phase == RUNNING)
+		if (s->config.passes)
+			s->risen = 1;
+		else if (s->phase == RUNNING)
 			consider_rounds(s);
 	}
 	if ((s->config.budget_tokens && s->tokens >= s->config.budget_tokens)

@@ -81,6 +81,47 @@ void dl_sync_saved_release(struct dl_sync_saved *v)
 	*v = (struct dl_sync_saved){0};
 }
 
+static void *copy(const void *p, size_t n, size_t size)
+{
+	void *out = dl_alloc_array(n, size);
+
+	if (n)
+		memcpy(out, p, n * size);
+	return out;
+}
+
+void dl_sync_saved_copy(const struct dl_sync_saved *v,
+	struct dl_sync_saved *out)
+{
+	*out = *v;
+	out->fragment = copy(v->fragment, v->fragments, sizeof *v->fragment);
+	out->learner = copy(v->learner, v->learners, sizeof *v->learner);
+	for (size_t i = 0; i < v->learners; i++)
+		out->learner[i].merged = copy(v->learner[i].merged,
+			v->fragments, sizeof *v->learner[i].merged);
+}
+
+void dl_sync_saved_settle(struct dl_sync_saved *v, const char *name,
+	uint64_t instance, uint32_t p, uint64_t seq)
+{
+	struct dl_sync_saved_learner *l = v->learner;
+	struct dl_sync_saved_learner *end = l + v->learners;
+
+	if (!seq)
+		return;
+	while (l < end && (l->instance != instance || strcmp(l->name, name)))
+		l++;
+	if (l == end) {
+		v->learner = dl_resize(v->learner, v->learners + 1, sizeof *l);
+		l = &v->learner[v->learners++];
+		*l = (struct dl_sync_saved_learner){.instance = instance};
+		memcpy(l->name, name, strlen(name) + 1);
+		l->merged = dl_alloc_array(v->fragments, sizeof *l->merged);
+	}
+	if (l->merged[p] < seq)
+		l->merged[p] = seq;
+}
+
 struct dl_sync *dl_sync_restore(const struct dl_sync_config *c,
 	const struct dl_sync_saved *v)
 {

@@ -121,12 +121,29 @@ static void on_want(struct dl_sync *s, const struct dl_sync_event *ev)
 		send_global(s, l, ev->fragment);
 }
 
+/* Of passes: what tells of steps comes before what follows from them. */
+static int tells_steps(const struct dl_sync_event *ev)
+{
+	return ev->kind == DL_EV_JOIN || ev->kind == DL_EV_STEP
+		|| ev->kind == DL_EV_APPLIED;
+}
+
+static int ends_moment(const struct dl_sync_event *ev)
+{
+	return ev->kind == DL_EV_TIME || ev->kind == DL_EV_MERGED;
+}
+
 void dl_sync_event(struct dl_sync *s, const struct dl_sync_event *ev)
 {
 	if (s->action_at == s->actions)
 		s->action_at = s->actions = 0;
 	if (ev->now > s->now)
 		s->now = ev->now;
+	if (s->risen && !tells_steps(ev)) {
+		s->risen = 0;
+		if (s->phase == RUNNING)
+			consider_rounds(s);
+	}
 	switch (ev->kind) {
 	case DL_EV_JOIN:
 		on_join(s, ev);
@@ -161,8 +178,10 @@ void dl_sync_event(struct dl_sync *s, const struct dl_sync_event *ev)
 	}
 	/* Time passes with every event; each kind above may have changed who
 	 * is live, which deadlines hold, and what a round still waits for. */
-	check_rounds(s);
-	check_end(s);
+	if (!s->config.passes || ends_moment(ev)) {
+		check_rounds(s);
+		check_end(s);
+	}
 }
 
 int dl_sync_next(struct dl_sync *s, struct dl_sync_action *a)

@@ -11,6 +11,10 @@
  *	while (dl_sync_next(core, &action))
  *		carry out the action;
  *
+ * Events are taken one by one, unless config says that they come in passes:
+ * then rounds open once all that learners tell of their steps is known, and
+ * none is closed by a push before the others of the same pass have come.
+ *
  * After that the driver sleeps until dl_sync_wake(core) or the next event.
  */
 #ifndef DL_SYNC_SYNC_H
@@ -55,6 +59,7 @@ struct dl_sync_config {
 	double refuse_norm;          /* times the same: refused */
 	uint64_t budget_tokens;      /* 0: none */
 	uint64_t budget_steps;       /* 0: none */
+	int passes;                  /* events up to a TIME are of one moment */
 };
 
 /* The defaults for P fragments (dl-sync(1) lists them). */
@@ -232,6 +237,11 @@ struct dl_sync_saved {
 void dl_sync_save(const struct dl_sync *s, uint32_t p,
 	struct dl_sync_saved *out);
 void dl_sync_saved_release(struct dl_sync_saved *v);
+void dl_sync_saved_copy(const struct dl_sync_saved *v,
+	struct dl_sync_saved *out);
+/* That process's pushes of p up to seq will not come again, merged or not. */
+void dl_sync_saved_settle(struct dl_sync_saved *v, const char *name,
+	uint64_t instance, uint32_t p, uint64_t seq);
 /* A core that goes on from saved state, in epoch v->epoch + 1. */
 struct dl_sync *dl_sync_restore(const struct dl_sync_config *c,
 	const struct dl_sync_saved *v);

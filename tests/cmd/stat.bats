@@ -19,7 +19,7 @@ start() { # SECOND SAVED
 	printf '"late":"drop","below":"wait","below_ns":0,'
 	printf '"stall_ns":60000000000,"end_ns":60000000000,"max_rate":16,'
 	printf '"max_norm":8,"refuse_norm":100,"budget_tokens":0,'
-	printf '"budget_steps":0},"saved":%s}\n' "${2:-null}"
+	printf '"budget_steps":0,"passes":"no"},"saved":%s}\n' "${2:-null}"
 }
 event() { # SECOND KIND LEARNER REST
 	printf '{"event":"%s","wall":%d000000000,"now":%d000000000' \

@@ -1,0 +1,181 @@
+#include "cmd/run/give.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/cmd.h"
+
+static struct dl_sync_event event_of(const struct stashed *s, uint64_t id)
+{
+	const struct dl_message *m = &s->push;
+
+	return (struct dl_sync_event){.kind = DL_EV_PUSH,
+		.learner = s->learner,
+		.instance = s->instance,
+		.fragment = m->fragment,
+		.seq = m->seq,
+		.step = m->step,
+		.base = m->base,
+		.steps = m->steps,
+		.tokens = m->tokens,
+		.loss = NAN,
+		.push = id};
+}
+
+static int is_here(const struct pass *p, const struct stashed *s)
+{
+	const struct book_learner *l = book_find(&p->book, s->learner);
+
+	return l && l->here && l->instance == s->instance;
+}
+
+int give_check(const struct pass *p, const struct stashed *s, struct dl_err *e)
+{
+	const struct dl_message *m = &s->push;
+	struct dl_sync_event ev = event_of(s, 0);
+	enum dl_refusal r;
+
+	if (!is_here(p, s))
+		return dl_fail(e, DL_NO, "its learner has not said hello");
+	if (m->seq > 1 + dl_sync_taken(
+				 p->core, s->learner, s->instance, m->fragment))
+		return dl_fail(e, DL_NO, "the push before it is missing");
+	r = dl_sync_judge(p->core, &ev);
+	if (r == DL_REFUSED_COUNT || r == DL_REFUSED_CLOCK)
+		return dl_fail(e, DL_NO, "its learner has not told its steps");
+	return 0;
+}
+
+/* Its data, in memory. */
+static int load(struct pass *p, const struct stashed *s, struct push **out,
+	struct dl_err *e)
+{
+	const struct dl_records_entry *r = &s->file.record[0];
+	const struct dl_message *m = &s->push;
+	struct pushes *pushes = &p->globals.pushes;
+	int code;
+
+	if (m->fragment >= p->layout->fragments)
+		return dl_fail(e, DL_DATA, "fragment %u of %u", m->fragment,
+			p->layout->fragments);
+	code = pushes_begin(pushes, m->fragment, &r->header, out, e);
+	if (code)
+		return code;
+	code = dl_records_read(&s->file, r->at, (*out)->data, (*out)->size, e);
+	if (code)
+		pushes_drop(pushes, *out);
+	else
+		pushes_arrived(pushes, *out);
+	return code;
+}
+
+int give(struct pass *p, const struct stashed *s, uint64_t id, struct dl_err *e)
+{
+	struct dl_sync_event ev = event_of(s, id);
+	struct push *push;
+	int code = load(p, s, &push, e);
+
+	if (code)
+		return code;
+	ev.norm = push->norm;
+	ev.elements = push->coded.elements;
+	ev.bytes = push->bytes;
+	pushes_drop(&p->globals.pushes, push);
+	p->book.last = (struct book_answer){0};
+	pass_event(p, &ev);
+	return p->book.last.seq
+		       ? 0
+		       : dl_fail(e, DL_DATA, "its learner is not here");
+}
+
+int give_load(struct pass *p, uint64_t id, struct dl_err *e)
+{
+	struct stashed s;
+	struct push *push;
+	int code = stash_look(&p->stash, id, p->run->name, &s, e);
+
+	if (!code)
+		code = load(p, &s, &push, e);
+	if (!code)
+		push->id = id;
+	stashed_close(&s);
+	return code ? dl_at(e, "%s/%llu", p->stash.folder,
+			      (unsigned long long)id)
+		    : 0;
+}
+
+/* The steps and tokens of all that lies there of one who is gone: so much it
+ * must have done. */
+static void join_gone(struct pass *p, const struct stashed *who)
+{
+	uint64_t clock = 0, steps = 0, tokens = 0;
+	struct stashed s;
+
+	for (size_t i = 0; i < p->stash.ids; i++) {
+		if (!stash_look(&p->stash, p->stash.id[i], p->run->name, &s,
+			    NULL) &&
+			s.instance == who->instance &&
+			!strcmp(s.learner, who->learner)) {
+			steps += s.push.steps;
+			tokens += s.push.tokens;
+			if (clock < s.push.step)
+				clock = s.push.step;
+		}
+		stashed_close(&s);
+	}
+	roll_join_gone(p, who->learner, who->instance, clock, steps, tokens);
+}
+
+static void join(struct pass *p, const struct roll *r, const struct stashed *s)
+{
+	const struct roll_learner *l = roll_find(r, s->learner);
+
+	if (l && l->says.instance == s->instance)
+		roll_join(p, l);
+	else
+		join_gone(p, s);
+}
+
+/* A clock that nobody remembers reporting is not held against it. */
+static void give_known(struct pass *p, struct stashed *s, uint64_t id)
+{
+	const struct book_learner *l = book_find(&p->book, s->learner);
+	struct dl_sync_event ev = event_of(s, id);
+	struct dl_err e;
+
+	if (dl_sync_judge(p->core, &ev) == DL_REFUSED_CLOCK)
+		s->push.step = l->clock;
+	if (give(p, s, id, &e))
+		cmd_note("%s/%llu: %s", p->stash.folder, (unsigned long long)id,
+			e.text);
+	else
+		cmd_debug("%s/%llu: given again: %s", p->stash.folder,
+			(unsigned long long)id,
+			dl_taken_name(p->book.last.word));
+}
+
+int give_again(struct pass *p, const struct roll *r, struct dl_err *e)
+{
+	for (size_t i = 0; i < p->stash.ids; i++) {
+		uint64_t id = p->stash.id[i];
+		struct stashed s;
+		int code;
+
+		if (book_holds(&p->book, id))
+			continue;
+		code = stash_look(&p->stash, id, p->run->name, &s, e);
+		if (!code) {
+			if (!is_here(p, &s))
+				join(p, r, &s);
+			give_known(p, &s, id);
+		} else {
+			cmd_note("%s/%llu: %s", p->stash.folder,
+				(unsigned long long)id, e->text);
+		}
+		stashed_close(&s);
+		if (code && code != DL_DATA && code != DL_NOINPUT)
+			return code;
+	}
+	return 0;
+}

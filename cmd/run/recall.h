@@ -1,0 +1,16 @@
+/*
+ * What the spool shows of the run, which a store that is an older copy does not
+ * know: nothing that was shown is made again otherwise.
+ */
+#ifndef CMD_RUN_RECALL_H
+#define CMD_RUN_RECALL_H
+
+#include "cmd/run/pass.h"
+
+/* Does the spool show later versions than the store has? */
+int recall_needed(const struct pass *p);
+/* Raises epoch and clock to what was shown, and what was settled of pushes:
+ * their learners have dropped them. */
+void recall(const struct pass *p, struct dl_sync_saved *saved);
+
+#endif
