@@ -9,6 +9,7 @@
 
 #include "cmd/cmd.h"
 #include "cmd/run/publish.h"
+#include "cmd/run/recall.h"
 #include "link/spool_file.h"
 
 /* Who may speak for a learner: the owner of its folder, and who runs us. */
@@ -142,6 +143,10 @@ void roll_join(struct pass *p, const struct roll_learner *l)
 {
 	struct dl_sync_event ev = event_of(l, DL_EV_JOIN);
 
+	/* One that was never answered has begun at a clock that was shown, and
+	 * made all its steps in this run. */
+	if (!recall_knows(p, l->name, l->says.instance))
+		ev.steps = ev.tokens = 0;
 	pass_event(p, &ev);
 }
 
@@ -222,7 +227,6 @@ static void tell_one(struct pass *p, const struct roll_learner *l)
 	if (!here) {
 		roll_join(p, l);
 		cmd_debug("%s is here", l->name);
-		return;
 	}
 	/* Nobody knows at which of its steps: those since the last pass count
 	 * as made with it. */

@@ -24,8 +24,9 @@ int roll_read(struct roll *r, struct pass *p, struct dl_err *e);
 void roll_release(struct roll *r);
 const struct roll_learner *roll_find(const struct roll *r, const char *name);
 
-/* Tells the core that this instance is here: as its file says, or, of one that
- * has gone since, with as many steps as it takes to believe its pushes. */
+/* Tells the core that this instance is here, without the steps that it has made
+ * since it was last answered; or, of one that has gone since, with as many as
+ * it takes to believe its pushes. */
 void roll_join(struct pass *p, const struct roll_learner *l);
 void roll_join_gone(struct pass *p, const char *name, uint64_t instance,
 	uint64_t clock, uint64_t steps, uint64_t tokens);

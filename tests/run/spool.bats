@@ -360,3 +360,48 @@ two_pushes() {
 	[ "$size" -lt "$bytes" ]
 	[ -e spool/store/error/0.1.1 ]
 }
+
+@test "learners may begin before the first pass after them" {
+	first
+	say ann 1 30
+	push ann 1 0 1 6 6 1
+	push ann 1 0 2 30 24 2
+	pass 0
+	[[ $output == *"2 round, 1 merged"* ]]
+	[ "$(key clock)" = 30 ]
+	[ "$(answer ann 0)" = "2 2 round -" ]
+}
+
+# ready_to_train: a model and a text, and a spool of them.
+ready_to_train() {
+	run_setup
+	options=(-q -H 6 --grace none --steps 60 -o out.safetensors)
+	run dl-sync run "${options[@]}" --layout layout.tsv spool \
+		m/model.safetensors
+	[ "$status" -eq 75 ]
+	link=dir:spool
+}
+
+# until_over: passes as cron would start them, until the run is over.
+until_over() {
+	local end=$((SECONDS + 60))
+
+	until [ "$(key state)" = done ]; do
+		dl-sync run "${options[@]}" spool || [ $? -eq 75 ]
+		[ "$SECONDS" -lt "$end" ]
+		sleep 0.1
+	done
+}
+
+@test "learners train a model through a spool" {
+	ready_to_train
+	learner ann --poll 50ms
+	learner ben --poll 50ms
+	until_over
+	ends ann
+	ends ben
+	is_better
+	[ "$(awk '/^[0-9]/ { print $2 }' spool/global/latest | sort -u)" != 1.0 ]
+	[ -z "$(ls spool/store/push)" ]
+	run_teardown
+}
