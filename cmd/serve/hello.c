@@ -48,7 +48,8 @@ static void refuse(struct peer *peer, int code, const char *text, int64_t now)
 	struct dl_message m = {
 		.kind = DL_MSG_ERROR, .code = code, .text = text};
 
-	cmd_note("%s: refused: %s", peer->address, text);
+	cmd_note("%s%s%s: refused: %s", peer->name, *peer->name ? " at " : "",
+		peer->address, text);
 	dl_conn_send(&peer->conn, &m);
 	peer_leave(peer, now + last_words);
 }
@@ -143,6 +144,7 @@ int peer_hello(struct peer *peer, const struct dl_message *m, struct dl_err *e)
 
 	if (peer->state != PEER_STRANGER)
 		return dl_fail(e, DL_PROTOCOL, "hello comes twice");
+	strcpy(peer->name, m->name);
 	if (check_hello(s, m, e)) {
 		refuse(peer, e->code, e->text, now);
 		return 0;
@@ -152,7 +154,6 @@ int peer_hello(struct peer *peer, const struct dl_message *m, struct dl_err *e)
 	} else if (m->role == DL_ROLE_ENDER) {
 		peer->state = PEER_ENDER; /* end is due when hello was */
 	} else {
-		strcpy(peer->name, m->name);
 		peer->instance = m->instance;
 		peer->clock = m->clock;
 		peer->steps = m->steps;

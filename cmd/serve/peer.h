@@ -27,7 +27,7 @@ struct peer {
 	struct dl_conn conn;
 	enum peer_state state;
 	char address[DL_PEER_MAX];
-	char name[DL_NAME_MAX + 1]; /* of a learner */
+	char name[DL_NAME_MAX + 1]; /* as hello has it; "" before */
 	uint64_t instance;
 	/* its hello, for the core */
 	uint64_t clock, steps, tokens;

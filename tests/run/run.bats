@@ -127,4 +127,5 @@ teardown() {
 	syncer --run two
 	ends ann 65
 	grep -q "this is run two" ann.log
+	grep -q "ann at unix:.*: refused: this is run two" syncer.log
 }
