@@ -99,10 +99,12 @@ static int open_output(
 	return rc;
 }
 
-/* The state is replaced last: what it was belongs to the base, and if that is
- * still there the same merge can be made again. */
+/* No output shows before all are on the disk. The state is replaced last: what
+ * it was belongs to the base, and if that is still there the same merge can be
+ * made again. */
 static int write_all(struct merge *m, struct dl_err *e)
 {
+	struct dl_output *const all[] = {&m->update, &m->values, &m->state};
 	const struct merge_options *o = m->options;
 	int rc = open_output(&m->values, o->values, o->zstd, e);
 
@@ -112,6 +114,8 @@ static int write_all(struct merge *m, struct dl_err *e)
 		rc = open_output(&m->state, o->state, 0, e);
 	if (!rc)
 		rc = merge_fragments(m, e);
+	for (size_t i = 0; !rc && i < 3; i++)
+		rc = dl_output_finish(all[i], e);
 	if (!rc && o->update)
 		rc = dl_output_commit(&m->update, e);
 	if (!rc && o->values)

@@ -11,16 +11,23 @@ struct options {
 	int zstd;
 };
 
-/* Records from to to - 1, one after another. */
-static int write_records(const struct options *s, const struct dl_layout *l,
-	const struct dl_model *m, const char *path, uint32_t from, uint32_t to,
+static int begin(const struct options *s, const char *path, struct dl_output *o,
 	struct dl_err *e)
 {
-	struct dl_output o;
-	int rc = dl_output_open(&o, path, e);
+	int rc = dl_output_open(o, path, e);
 
-	dl_output_compress(&o, s->zstd);
-	for (uint32_t i = from; !rc && i < to; i++)
+	if (!rc)
+		dl_output_compress(o, s->zstd);
+	return rc;
+}
+
+static int to_stdout(const struct options *s, const struct dl_layout *l,
+	const struct dl_model *m, struct dl_err *e)
+{
+	struct dl_output o;
+	int rc = begin(s, "-", &o, e);
+
+	for (uint32_t i = 0; !rc && i < dl_split_records(l, m); i++)
 		rc = dl_split_write(l, m, i, &o, e);
 	if (!rc)
 		rc = dl_output_commit(&o, e);
@@ -28,21 +35,47 @@ static int write_records(const struct options *s, const struct dl_layout *l,
 	return rc;
 }
 
+/* One record, on the disk but without its name yet. */
+static int write_one(const struct options *s, const struct dl_layout *l,
+	const struct dl_model *m, uint32_t i, struct dl_output *o,
+	struct dl_err *e)
+{
+	const char *end = s->zstd ? ".frag.zst" : ".frag";
+	char *path = i < l->fragments
+			     ? dl_sprintf("%s/%03u%s", s->folder, i, end)
+			     : dl_sprintf("%s/local%s", s->folder, end);
+	int rc = begin(s, path, o, e);
+
+	if (!rc)
+		rc = dl_split_write(l, m, i, o, e);
+	if (!rc)
+		rc = dl_output_finish(o, e);
+	free(path);
+	return rc;
+}
+
+/* All of them show, or none. */
 static int to_folder(const struct options *s, const struct dl_layout *l,
 	const struct dl_model *m, struct dl_err *e)
 {
-	const char *end = s->zstd ? ".frag.zst" : ".frag";
-	uint32_t n = dl_split_records(l, m);
-	int rc = dl_make_folder(s->folder, e);
+	uint32_t n = dl_split_records(l, m), i = 0;
+	struct dl_output_folder folder;
+	struct dl_output *o;
+	int rc = dl_output_folder_open(&folder, s->folder, e);
 
-	for (uint32_t i = 0; !rc && i < n; i++) {
-		char *path = i < l->fragments
-			? dl_sprintf("%s/%03u%s", s->folder, i, end)
-			: dl_sprintf("%s/local%s", s->folder, end);
-
-		rc = write_records(s, l, m, path, i, i + 1, e);
-		free(path);
+	if (rc)
+		return rc;
+	o = dl_alloc_array(n, sizeof *o);
+	while (!rc && i < n) {
+		rc = write_one(s, l, m, i, &o[i], e);
+		i++;
 	}
+	if (!rc && n)
+		rc = dl_output_commit_all(o, n, e);
+	while (rc && i > 0)
+		dl_output_abort(&o[--i]);
+	free(o);
+	dl_output_folder_close(&folder);
 	return rc;
 }
 
@@ -59,8 +92,7 @@ static int split(const struct options *s)
 		dl_at(&e, "%s", s->model);
 	if (!rc)
 		rc = s->folder ? to_folder(s, &l, &m, &e)
-			       : write_records(s, &l, &m, "-", 0,
-					 dl_split_records(&l, &m), &e);
+			       : to_stdout(s, &l, &m, &e);
 	dl_model_close(&m);
 	dl_layout_release(&l);
 	return rc ? cmd_fail(&e) : 0;
@@ -76,8 +108,7 @@ int frag_split(int argc, char **argv)
 	int opt;
 
 	while ((opt = getopt_long(argc, argv, "l:o:" CMD_ZSTD CMD_SHORT,
-			options, NULL))
-		!= -1)
+			options, NULL)) != -1)
 		switch (opt) {
 		case 'l':
 			s.layout = optarg;

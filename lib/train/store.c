@@ -73,17 +73,44 @@ static int ends_in(const char *s, const char *end)
 	return n >= k && !strcmp(s + n - k, end);
 }
 
-static int write_config(
-	const struct dl_config *c, const char *folder, struct dl_err *e)
+/* On the disk, without its name yet. */
+static int write_config(const struct dl_config *c, const char *folder,
+	struct dl_output *o, struct dl_err *e)
 {
 	struct dl_buf json = DL_BUF_INIT;
 	char *path = dl_sprintf("%s/config.json", folder);
-	int rc;
+	int rc = dl_output_open(o, path, e);
 
 	dl_config_write(c, &json);
-	rc = dl_write_file(path, json.data, json.len, e);
+	if (!rc)
+		rc = dl_output_write(o, json.data, json.len, e);
+	if (!rc)
+		rc = dl_output_finish(o, e);
 	dl_buf_free(&json);
 	free(path);
+	return rc;
+}
+
+/* The model's file is named when its config.json has its name. */
+static int write_folder(const struct dl_llama *m, struct dl_tensors *r,
+	const char *folder, const char *file, struct dl_err *e)
+{
+	struct dl_output o[2] = {DL_OUTPUT_INIT, DL_OUTPUT_INIT};
+	struct dl_output_folder made;
+	int rc = dl_output_folder_open(&made, folder, e);
+
+	if (rc)
+		return rc;
+	rc = write_config(&m->config, folder, &o[0], e);
+	if (!rc)
+		rc = dl_output_open(&o[1], file, e);
+	if (!rc)
+		rc = dl_tensors_write(r, o[1].fd, file, e);
+	if (!rc)
+		rc = dl_output_commit_all(o, 2, e);
+	dl_output_abort(&o[0]);
+	dl_output_abort(&o[1]);
+	dl_output_folder_close(&made);
 	return rc;
 }
 
@@ -113,10 +140,12 @@ int dl_store_check_model(const char *path, struct dl_err *e)
 {
 	int folder;
 	char *file = model_file(path, &folder);
-	int rc = folder ? dl_make_folder(path, e) : 0;
+	struct dl_output_folder made = {NULL};
+	int rc = folder ? dl_output_folder_open(&made, path, e) : 0;
 
 	if (!rc)
 		rc = dl_output_check(file, e);
+	dl_output_folder_close(&made);
 	free(file);
 	return rc;
 }
@@ -127,16 +156,14 @@ int dl_store_write_model(const struct dl_llama *m, const char *path,
 	struct dl_tensors r = DL_TENSORS_INIT;
 	int folder;
 	char *file = model_file(path, &folder);
-	int rc = folder ? dl_make_folder(path, e) : 0;
+	int rc;
 
 	/* The word that Hugging Face's reader looks for. */
 	dl_writer_meta(&r.writer, "format", "pt");
 	for (size_t i = 0; i < m->n_params; i++)
 		dl_tensors_add(&r, "", &m->params[i], values);
-	if (!rc)
-		rc = write_record(&r, file, e);
-	if (!rc && folder)
-		rc = write_config(&m->config, path, e);
+	rc = folder ? write_folder(m, &r, path, file, e)
+		    : write_record(&r, file, e);
 	dl_tensors_release(&r);
 	free(file);
 	return rc;
