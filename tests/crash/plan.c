@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -96,16 +97,21 @@ static void note(enum crash_call call, const char *path)
 	syscall(SYS_write, log_fd, line, (size_t)n);
 }
 
-static int takes_room(enum crash_call call)
+/* A sync may be when room is found missing, but folders have theirs. */
+static int takes_room(enum crash_call call, const char *path)
 {
+	struct stat st;
+
+	if (call == CRASH_SYNC)
+		return !lstat(path, &st) && !S_ISDIR(st.st_mode);
 	return call == CRASH_CREATE || call == CRASH_WRITE ||
-	       call == CRASH_LINK || call == CRASH_MKDIR || call == CRASH_SYNC;
+	       call == CRASH_LINK || call == CRASH_MKDIR;
 }
 
 /* The disk is full; what fits of a write is written. */
-static enum crash_verdict full(enum crash_call call)
+static enum crash_verdict full(enum crash_call call, const char *path)
 {
-	if (calls < at || !takes_room(call))
+	if (calls < at || !takes_room(call, path))
 		return CRASH_PASS;
 	if (calls == at && call == CRASH_WRITE)
 		return CRASH_PART;
@@ -125,7 +131,7 @@ static int is_skipped(const char *path)
 static enum crash_verdict judge(enum crash_call call, const char *path)
 {
 	if (!strcmp(what, "full"))
-		return full(call);
+		return full(call, path);
 	if (!strcmp(what, "lie"))
 		return call == CRASH_RENAME && (!at || calls == at)
 			       ? CRASH_LIE
