@@ -100,8 +100,10 @@ static int check(const char *path, const char *layout, const char *other,
 {
 	struct dl_model m = DL_MODEL_INIT;
 	struct dl_err e;
-	int rc = dl_model_add(&m, path, &e);
+	int rc;
 
+	m.headers_only = !other;
+	rc = dl_model_add(&m, path, &e);
 	if (!rc && layout)
 		rc = check_layout(layout, &m, &e);
 	if (!rc && other)

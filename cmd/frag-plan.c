@@ -62,7 +62,7 @@ static int plan(const char *path, const struct dl_plan_options *o,
 	struct dl_model m;
 	struct dl_layout l = {0};
 	struct dl_err e;
-	int rc = dl_model_open(&m, path, &e);
+	int rc = dl_model_open_headers(&m, path, &e);
 
 	if (!rc) {
 		rc = dl_layout_plan(&l, &m, o, &e);

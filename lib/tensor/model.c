@@ -31,7 +31,8 @@ int dl_model_add_fd(struct dl_model *m, const char *name, int fd,
 
 static int add_file(struct dl_model *m, const char *path, struct dl_err *e)
 {
-	return dl_records_open(new_file(m), path, e);
+	return m->headers_only ? dl_records_open_headers(new_file(m), path, e)
+			       : dl_records_open(new_file(m), path, e);
 }
 
 /* A shard is one record and holds every tensor that the index names in it. */
@@ -163,12 +164,10 @@ int dl_model_list(struct dl_model *m, struct dl_err *e)
 	return 0;
 }
 
-int dl_model_open(struct dl_model *m, const char *path, struct dl_err *e)
+static int open_model(struct dl_model *m, const char *path, struct dl_err *e)
 {
-	int rc;
+	int rc = dl_model_add(m, path, e);
 
-	*m = (struct dl_model)DL_MODEL_INIT;
-	rc = dl_model_add(m, path, e);
 	if (!rc && m->file[0].records > 1)
 		rc = dl_fail(e, DL_DATA,
 			"%s: not a model but %zu records (see dl-join)",
@@ -178,6 +177,20 @@ int dl_model_open(struct dl_model *m, const char *path, struct dl_err *e)
 	if (rc)
 		dl_model_close(m);
 	return rc;
+}
+
+int dl_model_open(struct dl_model *m, const char *path, struct dl_err *e)
+{
+	*m = (struct dl_model)DL_MODEL_INIT;
+	return open_model(m, path, e);
+}
+
+int dl_model_open_headers(
+	struct dl_model *m, const char *path, struct dl_err *e)
+{
+	*m = (struct dl_model)DL_MODEL_INIT;
+	m->headers_only = 1;
+	return open_model(m, path, e);
 }
 
 void dl_model_close(struct dl_model *m)

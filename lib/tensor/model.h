@@ -20,8 +20,10 @@ struct dl_model {
 	size_t tensors;
 	struct dl_records *file; /* where they are */
 	size_t files;
+	int headers_only; /* set before files are added: data are not wanted,
+			   * and pipes need not be kept */
 };
-#define DL_MODEL_INIT {NULL, 0, NULL, 0}
+#define DL_MODEL_INIT {NULL, 0, NULL, 0, 0}
 
 /*
  * Opens path: a safetensors file, an index file, a folder holding
@@ -30,6 +32,8 @@ struct dl_model {
  * After a failure m is empty.
  */
 int dl_model_open(struct dl_model *m, const char *path, struct dl_err *e);
+int dl_model_open_headers(
+	struct dl_model *m, const char *path, struct dl_err *e);
 void dl_model_close(struct dl_model *m);
 
 /*

@@ -35,8 +35,8 @@ static int seekable(int fd, uint64_t *size)
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || lseek(fd, 0, SEEK_CUR))
 		return 0;
 	*size = (uint64_t)st.st_size;
-	return dl_pread_full(fd, magic, sizeof magic, 0) != sizeof magic
-		|| !dl_input_is_zstd(magic, sizeof magic);
+	return dl_pread_full(fd, magic, sizeof magic, 0) != sizeof magic ||
+	       !dl_input_is_zstd(magic, sizeof magic);
 }
 
 static int temporary(int *fd, struct dl_err *e)
@@ -55,63 +55,53 @@ static int temporary(int *fd, struct dl_err *e)
 	return rc;
 }
 
-typedef int walk_fn(void *ctx, uint64_t record, const struct dl_header *h,
+typedef int event_fn(void *ctx, struct dl_reader *r, enum dl_reader_event event,
 	struct dl_err *e);
 
 static int feed(struct dl_reader *r, const unsigned char *p, size_t n,
-	walk_fn *f, void *ctx, struct dl_err *e)
+	event_fn *f, void *ctx, struct dl_err *e)
 {
-	while (n) {
+	enum dl_reader_event event;
+
+	do {
 		size_t taken;
 
-		switch (dl_reader_feed(r, p, n, &taken, e)) {
-		case DL_READER_BAD:
+		event = dl_reader_feed(r, p, n, &taken, e);
+		if (event == DL_READER_BAD)
 			return e->code;
-		case DL_READER_HEADER:
-			if (f && f(ctx, r->record, &r->header, e))
-				return e->code;
-			break;
-		case DL_READER_RECORD:
-		case DL_READER_MORE:
-			break;
-		}
+		if (event != DL_READER_MORE && f(ctx, r, event, e))
+			return e->code;
 		p += taken;
 		n -= taken;
-	}
+	} while (event != DL_READER_MORE);
 	return 0;
 }
 
-/* Copies what is left in *fd to a file without a name, which replaces it. Each
- * header is looked at as it comes: what has no end may be bad at once. */
-static int spool(int *fd, uint64_t *size, struct dl_err *e)
+/* Reads fd to its end, with f told of each header and record, and copies it to
+ * descriptor to unless that is -1. Each header is looked at as it comes: what
+ * has no end may be bad at once. */
+static int read_pipe(int fd, int to, event_fn *f, void *ctx, struct dl_err *e)
 {
 	struct dl_input in;
 	struct dl_reader r;
-	unsigned char *block;
+	unsigned char *block = dl_alloc(BLOCK);
 	ssize_t n;
-	int to, rc = temporary(&to, e);
+	int empty = 1, rc = 0;
 
-	if (rc)
-		return rc;
-	dl_input_init(&in, *fd);
+	dl_input_init(&in, fd);
 	dl_reader_init(&r, (struct dl_limits)DL_LIMITS_FILE);
-	block = dl_alloc(BLOCK);
-	*size = 0;
 	while (!rc && (n = dl_input_read(&in, block, BLOCK, e)) != 0) {
-		if (n < 0)
-			rc = e->code;
-		else
-			rc = feed(&r, block, (size_t)n, NULL, NULL, e);
-		if (!rc && dl_write_full(to, block, (size_t)n))
+		rc = n < 0 ? e->code : feed(&r, block, (size_t)n, f, ctx, e);
+		if (!rc && to >= 0 && dl_write_full(to, block, (size_t)n))
 			rc = dl_fail_sys(e, DL_IOERR, "temporary file");
-		if (!rc)
-			*size += (uint64_t)n;
+		empty = 0;
 	}
-	free(block);
+	if (!rc)
+		rc = empty ? dl_fail(e, DL_DATA, "empty")
+			   : dl_reader_end(&r, e);
 	dl_reader_release(&r);
 	dl_input_release(&in);
-	close(*fd);
-	*fd = to;
+	free(block);
 	return rc;
 }
 
@@ -157,23 +147,26 @@ static int header_at(int fd, uint64_t size, uint64_t at, struct dl_header *h,
 	return rc;
 }
 
+/* Room for one more, which is not counted yet. */
+static struct dl_records_entry *next_entry(struct dl_records *r)
+{
+	size_t n = r->records;
+
+	if (!(n & (n - 1))) /* 0 or a power of two: there is no more room */
+		r->record =
+			dl_resize(r->record, n ? 2 * n : 1, sizeof *r->record);
+	return &r->record[n];
+}
+
 static int read_headers(struct dl_records *r, struct dl_err *e)
 {
 	uint64_t at = 0;
-	size_t room = 0;
 
 	do {
-		struct dl_records_entry *entry;
-		int rc;
-
-		if (r->records == room) {
-			room = room ? 2 * room : 1;
-			r->record =
-				dl_resize(r->record, room, sizeof *r->record);
-		}
-		entry = &r->record[r->records];
-		rc = header_at(
+		struct dl_records_entry *entry = next_entry(r);
+		int rc = header_at(
 			r->fd, r->size, at, &entry->header, &entry->at, e);
+
 		if (rc)
 			return at ? dl_at(e, "record %zu", r->records) : rc;
 		r->records++;
@@ -182,28 +175,82 @@ static int read_headers(struct dl_records *r, struct dl_err *e)
 	return 0;
 }
 
-int dl_records_open_fd(struct dl_records *r, const char *name, int fd,
-	struct dl_err *e)
+/* A record is complete: its header is taken over from the reader. */
+static int keep_header(void *ctx, struct dl_reader *reader,
+	enum dl_reader_event event, struct dl_err *e)
 {
-	int rc = 0;
+	struct dl_records *r = ctx;
+	struct dl_records_entry *entry;
+
+	(void)e;
+	if (event != DL_READER_RECORD)
+		return 0;
+	entry = next_entry(r);
+	entry->header = reader->header;
+	reader->header = (struct dl_header){0};
+	entry->at = r->size + 8 + entry->header.header_size;
+	r->size = entry->at + entry->header.data_size;
+	r->records++;
+	return 0;
+}
+
+/* Copies what is left in r->fd to a file without a name, which replaces it. */
+static int spool(struct dl_records *r, struct dl_err *e)
+{
+	int to, rc = temporary(&to, e);
+
+	if (rc)
+		return rc;
+	rc = read_pipe(r->fd, to, keep_header, r, e);
+	close(r->fd);
+	r->fd = to;
+	return rc;
+}
+
+static int open_fd(struct dl_records *r, const char *name, int fd,
+	int headers_only, struct dl_err *e)
+{
+	uint64_t size;
+	int rc;
 
 	*r = (struct dl_records)DL_RECORDS_INIT;
 	r->path = dl_strdup(name);
 	r->fd = fd;
-	if (!seekable(fd, &r->size))
-		rc = spool(&r->fd, &r->size, e);
-	if (!rc)
+	if (seekable(fd, &size)) {
+		r->size = size;
 		rc = read_headers(r, e);
+	} else {
+		rc = headers_only ? read_pipe(fd, -1, keep_header, r, e)
+				  : spool(r, e);
+	}
 	return rc ? dl_at(e, "%s", name) : 0;
 }
 
-int dl_records_open(struct dl_records *r, const char *path, struct dl_err *e)
+int dl_records_open_fd(
+	struct dl_records *r, const char *name, int fd, struct dl_err *e)
+{
+	return open_fd(r, name, fd, 0, e);
+}
+
+static int open_path(struct dl_records *r, const char *path, int headers_only,
+	struct dl_err *e)
 {
 	int fd, rc;
 
 	*r = (struct dl_records)DL_RECORDS_INIT;
 	rc = open_input(path, &fd, e);
-	return rc ? rc : dl_records_open_fd(r, input_name(path), fd, e);
+	return rc ? rc : open_fd(r, input_name(path), fd, headers_only, e);
+}
+
+int dl_records_open(struct dl_records *r, const char *path, struct dl_err *e)
+{
+	return open_path(r, path, 0, e);
+}
+
+int dl_records_open_headers(
+	struct dl_records *r, const char *path, struct dl_err *e)
+{
+	return open_path(r, path, 1, e);
 }
 
 void dl_records_close(struct dl_records *r)
@@ -229,6 +276,9 @@ int dl_records_read(const struct dl_records *r, uint64_t at, void *buf,
 	return 0;
 }
 
+typedef int walk_fn(void *ctx, uint64_t record, const struct dl_header *h,
+	struct dl_err *e);
+
 static int walk_file(
 	int fd, uint64_t size, walk_fn *f, void *ctx, struct dl_err *e)
 {
@@ -250,41 +300,31 @@ static int walk_file(
 	return rc;
 }
 
-static int walk_pipe(int fd, walk_fn *f, void *ctx, struct dl_err *e)
-{
-	struct dl_input in;
-	struct dl_reader r;
-	unsigned char *block = dl_alloc(BLOCK);
-	ssize_t n;
-	int empty = 1, rc = 0;
+struct walk {
+	walk_fn *f;
+	void *ctx;
+};
 
-	dl_input_init(&in, fd);
-	dl_reader_init(&r, (struct dl_limits)DL_LIMITS_FILE);
-	while (!rc && (n = dl_input_read(&in, block, BLOCK, e)) != 0) {
-		if (n < 0)
-			rc = e->code;
-		else
-			rc = feed(&r, block, (size_t)n, f, ctx, e);
-		empty = 0;
-	}
-	if (!rc)
-		rc = empty ? dl_fail(e, DL_DATA, "empty")
-			   : dl_reader_end(&r, e);
-	dl_reader_release(&r);
-	dl_input_release(&in);
-	free(block);
-	return rc;
+static int walk_event(void *ctx, struct dl_reader *r,
+	enum dl_reader_event event, struct dl_err *e)
+{
+	const struct walk *w = ctx;
+
+	return event == DL_READER_HEADER
+		       ? w->f(w->ctx, r->record, &r->header, e)
+		       : 0;
 }
 
 int dl_records_walk(const char *path, walk_fn *f, void *ctx, struct dl_err *e)
 {
+	struct walk w = {f, ctx};
 	uint64_t size;
 	int fd, rc = open_input(path, &fd, e);
 
 	if (rc)
 		return rc;
 	rc = seekable(fd, &size) ? walk_file(fd, size, f, ctx, e)
-				 : walk_pipe(fd, f, ctx, e);
+				 : read_pipe(fd, -1, walk_event, &w, e);
 	close(fd);
 	return rc ? dl_at(e, "%s", input_name(path)) : 0;
 }

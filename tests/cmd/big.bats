@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # A model larger than memory: a few blocks are enough to cut it, join it,
-# subtract and compress it, though half of it is one tensor.
+# subtract, encode and compress it, though half of it is one tensor.
 #
 # DL_BIG_GB=12 make check TESTS=tests/cmd/big.bats
 #
@@ -43,6 +43,12 @@ setup() {
 	dl-frag diff m new | dl-join -b m | dl-frag check -e new -t 0.02
 	run dl-frag check -e m new
 	[ "$status" -eq 1 ]
+}
+
+@test "a model larger than memory is encoded and decoded" {
+	dl-frag diff -l layout.tsv m new | dl-quant -c int8 >coded
+	[ "$(wc -c <coded)" -lt $((bytes * 6 / 10)) ]
+	dl-quant -d coded | dl-join -b m | dl-frag check -e new -t 0.1
 }
 
 @test "a model larger than memory is sharded" {

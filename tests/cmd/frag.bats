@@ -259,3 +259,20 @@ hash_tensors() {
 	mv shards/x shards/model.safetensors.index.json
 	refused 65 "not a plain file name" dl-frag plan shards
 }
+
+@test "who looks at headers only keeps no pipe" {
+	make_llama
+	printf '\002\0\0\0\0\0\0\0{}' >empty
+	export TMPDIR=$PWD/none
+	cat m | dl-frag plan -n 3 | cmp - layout.tsv
+	cat m | dl-frag check -l layout.tsv
+	cat frags/*.frag empty | dl-frag check -l layout.tsv
+	[ "$(cat empty m empty empty | dl-frag show | grep -c '^# rec')" -eq 4 ]
+	# A record without data counts, too.
+	refused 65 "standard input: not a model but 2 records" \
+		dl-frag plan < <(cat m empty)
+	refused 73 "$PWD/none/dl-" dl-frag check -e m < <(cat m)
+	refused 65 "standard input: record 1: tensor \"lm_head.weight\": data end" \
+		dl-frag check < <(cat m; head -c 2000 m)
+	refused 65 "standard input: empty" dl-frag check < <(:)
+}
