@@ -10,7 +10,8 @@ static const char usage[] =
 	"                [--below-quorum how] [--rule name] [--outer-lr rate]\n"
 	"                [--momentum mu] [--nesterov | --no-nesterov]\n"
 	"                [--global codec] [--apply how] [--wait | --no-wait]\n"
-	"                [--tokens n] [--steps n] [--max-norm x] [--max-rate x]\n"
+	"                [--tokens n] [--steps n] [--max-norm x] [--max-rate "
+	"x]\n"
 	"                [--stall duration] [--dead duration]\n"
 	"                [--end-timeout duration] [--tape file]\n"
 	"                [--record folder] [--threads n] [--insecure]\n"
@@ -33,14 +34,19 @@ static const char usage[] =
 	"                [--nesterov | --no-nesterov] [--threads n]\n"
 	"                base delta ...\n"
 	"       dl-sync attach [-q] [--as name] [--allow role] socket\n"
+	"       dl-sync replay [-q] [--layout file] [--fragments n]\n"
+	"                [--preset name] [--rule name] [--outer-lr rate]\n"
+	"                [--momentum mu] [--nesterov | --no-nesterov]\n"
+	"                [--global codec] [--threads n]\n"
+	"                --store folder --record folder tape model\n"
 	"       dl-sync end [-q] [--insecure] link\n"
 	"       dl-sync -h | -V\n";
 
 int main(int argc, char **argv)
 {
-	static const struct cmd_command commands[] = {
-		{"serve", sync_serve}, {"run", sync_run},
-		{"merge", sync_merge}, {"attach", sync_attach},
+	static const struct cmd_command commands[] = {{"serve", sync_serve},
+		{"run", sync_run}, {"merge", sync_merge},
+		{"attach", sync_attach}, {"replay", sync_replay},
 		{"end", sync_end}};
 
 	cmd_init("dl-sync", usage);

@@ -1,0 +1,18 @@
+/*
+ * dl-sync replay: a run again, from its tape and its recorded pushes, into a
+ * new store.
+ */
+#ifndef CMD_REPLAY_REPLAY_H
+#define CMD_REPLAY_REPLAY_H
+
+#include "cmd/sync/options.h"
+
+struct replay_options {
+	struct sync_options sync; /* what the tape knows is taken from it */
+	const char *record, *tape;
+};
+
+/* 0 or a code with e set. A line a merge on standard output. */
+int replay_run(struct replay_options *o, struct dl_err *e);
+
+#endif
