@@ -24,6 +24,7 @@ enum { CHUNK = 1 << 17 };
  */
 struct dl_output_temp {
 	struct dl_output_temp *volatile next;
+	struct dl_output_temp *before;
 	char path[];
 };
 
@@ -36,6 +37,8 @@ static struct dl_output_temp *track(const char *path)
 
 	memcpy(t->path, path, size);
 	t->next = temps;
+	if (t->next)
+		t->next->before = t;
 	atomic_signal_fence(memory_order_seq_cst);
 	temps = t;
 	return t;
@@ -43,12 +46,12 @@ static struct dl_output_temp *track(const char *path)
 
 static void untrack(struct dl_output_temp *t)
 {
-	struct dl_output_temp *volatile *at = &temps;
-
-	while (*at && *at != t)
-		at = &(*at)->next;
-	if (*at)
-		*at = t->next;
+	if (t->before)
+		t->before->next = t->next;
+	else
+		temps = t->next;
+	if (t->next)
+		t->next->before = t->before;
 	atomic_signal_fence(memory_order_seq_cst);
 	free(t);
 }
@@ -98,16 +101,23 @@ void dl_output_compress(struct dl_output *o, int level)
 		return;
 	o->zstd = dl_alloc(sizeof *o->zstd);
 	o->zstd->ctx = ZSTD_createCCtx();
-	/* Without a context these say so, and so will the first write. */
+	if (!o->zstd->ctx) /* the first write says so */
+		return;
 	ZSTD_CCtx_setParameter(o->zstd->ctx, ZSTD_c_compressionLevel, level);
 	ZSTD_CCtx_setParameter(o->zstd->ctx, ZSTD_c_checksumFlag, 1);
 }
 
-static void release(struct dl_output *o)
+static void release_zstd(struct dl_output *o)
 {
 	if (o->zstd)
 		ZSTD_freeCCtx(o->zstd->ctx);
 	free(o->zstd);
+	o->zstd = NULL;
+}
+
+static void release(struct dl_output *o)
+{
+	release_zstd(o);
 	free(o->path);
 	*o = (struct dl_output)DL_OUTPUT_INIT;
 }
@@ -237,6 +247,7 @@ int dl_output_finish(struct dl_output *o, struct dl_err *e)
 		return 0;
 	if (o->zstd)
 		rc = deflate(o, NULL, 0, ZSTD_e_end, e);
+	release_zstd(o);
 	if (rc || !o->path)
 		return rc;
 	o->fd = -1;
@@ -291,12 +302,10 @@ int dl_output_folder_open(
 {
 	int code;
 
-	f->made = track(path);
-	if (mkdir(path, 0777)) {
-		untrack(f->made);
-		f->made = NULL;
+	f->made = NULL;
+	if (mkdir(path, 0777))
 		return dl_make_folder(path, e);
-	}
+	f->made = track(path);
 	code = dl_fsync_parent(path, e);
 	if (code)
 		dl_output_folder_close(f);

@@ -35,8 +35,10 @@ setup() {
 	dl-frag check -l layout.tsv frags
 	dl-join frags | cmp - m
 	rm frags
-	# From a pipe and through pipes.
+	# Through a pipe, and as many files.
 	dl-frag split -z1 -l layout.tsv - <m | dl-join | cmp - m
+	dl-frag plan -n 40 m | dl-frag split -z -l - -o many m
+	dl-join many/* | cmp - m
 }
 
 @test "a model larger than memory is subtracted and added" {
