@@ -106,3 +106,29 @@ breaks() {
 	[ "$status" -eq 73 ]
 	[ ! -e store ]
 }
+
+# answers WHAT CODEC DAMAGE: to such a push of a learner of its own.
+answers() {
+	local said
+
+	said=$("$abs_top_builddir/tests/run/pusher" "$link" \
+		"eve-$2-$3" "$2" "$3")
+	echo "$2 $3: $said"
+	[[ "$said" == $1 ]]
+}
+
+@test "pushes that are no values cost the push or the connection" {
+	at_door
+	answers "* not" int4 none
+	answers "refused finite" int4 nan
+	answers "refused finite" int1 nan
+	answers "refused finite" fp4 inf
+	answers "refused finite" int8 huge
+	answers "hung up" int8 name
+	wait_for has 1 "eve-int8-name is gone: push of fragment 0: unknown codec" syncer.log
+	answers "hung up" int4 short
+	wait_for has 1 "eve-int4-short is gone: push of fragment 0: " syncer.log
+	goes_on
+	dl-join -o live.safetensors "$link"
+	dl-frag check live.safetensors
+}
