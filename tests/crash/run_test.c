@@ -30,7 +30,7 @@ static const char model_head[] =
 	"\"b\":{\"dtype\":\"F32\",\"shape\":[8],\"data_offsets\":[32,64]}}";
 
 static struct dl_layout layout;
-static char *spool_path, *store_path, *layout_path, *model_path, *saved_path;
+static char *spool_path, *store_path, *layout_path, *model_path;
 
 /* Learner p pushes to fragment p and to no other. */
 static struct learner {
@@ -480,23 +480,55 @@ static void test_crashes(const char *what, unsigned seed)
 	ok(tried && !bad, "%s at %u calls", what, tried);
 }
 
-int main(int argc, char **argv)
+/* The first call of pass i at which a power cut shows that a sync was left out;
+ * 0 when none does. */
+static unsigned noticed(const char *skip, int i, unsigned from)
 {
-	const char *folder;
-	struct dl_err e;
+	static const char *const cuts[] = {"power", "data"};
+
+	for (unsigned at = from; at <= points[i].calls; at++)
+		for (int k = 0; k < 2; k++) {
+			struct crash plan = {
+				.what = cuts[k], .at = at, .skip = skip};
+
+			if (!survives(&plan, i))
+				return at;
+		}
+	return 0;
+}
+
+static void test_left_out(void)
+{
+	static const struct {
+		const char *path;
+		int pass;
+	} syncs[] = {{"*/store/push/*.tmp.*", 3}, {"*/store/push", 3},
+		{"*/store/tape", 3}, {"*/store/HEAD.tmp.*", 3}, {"*/store", 3},
+		{"*/store/global", 3}, {"*/spool/tmp/*", 3},
+		{"*/spool/global", 3}, {"*/spool/taken", 3},
+		{"*/spool/open", 3}, {"*/spool", 0}, {"*/root", 0}};
+
+	for (size_t i = 0; i < sizeof syncs / sizeof *syncs; i++) {
+		unsigned at = noticed(syncs[i].path, syncs[i].pass, 1);
+
+		printf("# without the sync of %s: %s %u\n", syncs[i].path,
+			at ? "missed at call" : "never missed", at);
+	}
+}
+
+static void set_up(void)
+{
 	struct dl_buf model = DL_BUF_INIT;
 	unsigned char length[8];
+	const char *folder = crash_folder();
+	struct dl_err e;
 
-
-	crash_begin(argv);
 	must(dl_layout_parse(&layout, layout_text, sizeof layout_text - 1, &e),
 		&e);
-	folder = crash_folder();
 	spool_path = dl_sprintf("%s/spool", crash_root_folder());
 	store_path = dl_sprintf("%s/store", spool_path);
 	layout_path = dl_sprintf("%s/layout.tsv", folder);
 	model_path = dl_sprintf("%s/model.safetensors", folder);
-	saved_path = dl_sprintf("%s/saved", folder);
 	must(dl_write_file(
 		     layout_path, layout_text, sizeof layout_text - 1, &e),
 		&e);
@@ -505,22 +537,67 @@ int main(int argc, char **argv)
 	dl_buf_str(&model, model_head);
 	dl_buf_add(&model, (float[P * SIZE]){0}, P * SIZE * sizeof(float));
 	must(dl_write_file(model_path, model.data, model.len, &e), &e);
-	make_points();
-	for (int i = 0; i < PASSES; i++)
-		printf("# pass %d: %u calls, %u syncs\n", i, points[i].calls,
-			points[i].syncs);
-	if (getenv("KEEP"))
-		return printf("%s\n", folder), 0;
-	if (argc > 3) {
-		struct crash plan = {.what = argv[1], .at = (unsigned)atoi(argv[2])};
-		int good = survives(&plan, atoi(argv[3]));
-		return printf("%d %s\n", good, folder), 0;
+	dl_buf_free(&model);
+}
+
+static void test_lies(void)
+{
+	struct crash plan = {.what = "lie"};
+	int bad = 0;
+
+	for (int i = 0; i < PASSES; i++) {
+		int code;
+
+		go_back(i);
+		code = pass(&plan);
+		bad += (code && code != DL_TEMPFAIL) || !is_sound() ||
+		       !comes_to_its_end(i);
 	}
+	ok(!bad, "renames that work but answer ENOENT");
+}
+
+/* A call that fails ends the pass, or costs it nothing; the next goes on. */
+static void test_errors(const char *what)
+{
+	unsigned tried = 0, bad = 0;
+
+	for (int i = 0; i < PASSES; i++)
+		for (unsigned at = 1; at <= points[i].calls; at += stride(43)) {
+			struct crash plan = {.what = what, .at = at};
+			int code;
+
+			go_back(i);
+			code = pass(&plan);
+			tried++;
+			if ((!code || code == DL_TEMPFAIL ||
+				    code == DL_CANTCREAT || code == DL_IOERR) &&
+				is_sound() && comes_to_its_end(i))
+				continue;
+			bad++;
+			printf("# %s at call %u of %u of pass %d: %d\n", what,
+				at, points[i].calls, i, code);
+		}
+	ok(tried && !bad, "%s at %u calls", what, tried);
+}
+
+int main(int argc, char **argv)
+{
+	(void)argc;
+	crash_begin(argv);
+	set_up();
+	make_points();
 	test_crashes("kill", 0);
 	test_crashes("power", 1);
 	test_crashes("data", 2);
 	test_crashes("names", 3);
-	test_crashes("mixed", 4);
+	for (unsigned seed = 4; seed < (crash_all() ? 9 : 5); seed++)
+		test_crashes("mixed", seed);
+	test_lies();
+	test_errors("full");
+	test_errors("EIO");
+	if (crash_all())
+		test_left_out();
+	dl_layout_release(&layout);
 	crash_done();
 	return done_testing();
 }
