@@ -147,6 +147,48 @@ hashes() {
 		<(dl-frag split -l l m1 | dl-quant -c int8) p2
 }
 
+# spoil VALUE FILE: makes its last element, an F32, that value.
+spoil() {
+	printf "$1" | dd of="$2" bs=1 seek=$(($(stat -c %s "$2") - 4)) \
+		conv=notrunc status=none
+}
+
+@test "what is not finite is refused by its place" {
+	push ann m2 >ann
+	cp ann nan
+	spoil '\0\0\300\177' nan
+	refused 65 'nan: record 2: tensor "model.norm.weight": element 7 is not' \
+		dl-sync merge -l l -s state -o x m1 nan
+	dl-frag split -l l -o parts m1
+	cat parts/00[012].frag >base
+	spoil '\0\0\200\377' base
+	refused 65 'base: tensor "model.norm.weight": element 7 is not finite' \
+		dl-sync merge -s state -o x base ann
+	[ ! -e state ]
+	[ ! -e x ]
+	[ -z "$(ls | grep tmp)" ]
+}
+
+@test "tied tensors follow, what is local stays, dtypes are the base's" {
+	dl-frag plan -n 3 --alias lm_head.weight=model.embed_tokens.weight \
+		--skip '*layers.0.norm*' m1 >tied
+	dl-frag diff -l tied m1 m2 >d
+	dl-sync merge -l tied -o cut m1 d
+	dl-join cut >new
+	dl-frag show -H new >shown
+	[ "$(grep -c "$(awk '/^lm_head/ { print $7 }' shown)" shown)" -eq 2 ]
+	[ "$(dl-frag show -H m1 | grep layers.0.norm)" = \
+		"$(grep layers.0.norm shown)" ]
+	dl-join -b m1 -l tied d >moved
+	dl-sync merge --outer-lr 1 --momentum 0 -l tied m1 d | dl-join |
+		dl-frag check -e moved -
+	dl-quant -c bf16 m1 >half
+	dl-frag diff m1 m2 >whole
+	dl-sync merge half whole >new
+	[ "$(dl-frag show new | grep -c BF16)" -eq 9 ]
+	dl-sync merge m1 whole | dl-frag check -t 0.05 -e new -
+}
+
 @test "what does not belong together is refused" {
 	dl-frag diff m1 m2 >d2
 	push ann m2 >p2
