@@ -77,6 +77,15 @@ static int feed(struct dl_reader *r, const unsigned char *p, size_t n,
 	return 0;
 }
 
+/* Appends a block to a temporary file; zeros, such as the deltas of what does
+ * not change, become a hole. */
+static int put_block(int to, const unsigned char *p, size_t n)
+{
+	if (!p[0] && !memcmp(p, p + 1, n - 1))
+		return lseek(to, (off_t)n, SEEK_CUR) < 0 ? -1 : 0;
+	return dl_write_full(to, p, n);
+}
+
 /* Reads fd to its end, with f told of each header and record, and copies it to
  * descriptor to unless that is -1. Each header is looked at as it comes: what
  * has no end may be bad at once. */
@@ -92,7 +101,7 @@ static int read_pipe(int fd, int to, event_fn *f, void *ctx, struct dl_err *e)
 	dl_reader_init(&r, (struct dl_limits)DL_LIMITS_FILE);
 	while (!rc && (n = dl_input_read(&in, block, BLOCK, e)) != 0) {
 		rc = n < 0 ? e->code : feed(&r, block, (size_t)n, f, ctx, e);
-		if (!rc && to >= 0 && dl_write_full(to, block, (size_t)n))
+		if (!rc && to >= 0 && put_block(to, block, (size_t)n))
 			rc = dl_fail_sys(e, DL_IOERR, "temporary file");
 		empty = 0;
 	}
@@ -202,6 +211,9 @@ static int spool(struct dl_records *r, struct dl_err *e)
 	if (rc)
 		return rc;
 	rc = read_pipe(r->fd, to, keep_header, r, e);
+	/* It may end in a hole. */
+	if (!rc && ftruncate(to, (off_t)r->size))
+		rc = dl_fail_sys(e, DL_IOERR, "temporary file");
 	close(r->fd);
 	r->fd = to;
 	return rc;

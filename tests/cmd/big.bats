@@ -4,8 +4,8 @@
 #
 # DL_BIG_GB=12 make check TESTS=tests/cmd/big.bats
 #
-# is the same with a model of 12 GB and 1 GB of address space; it writes about
-# 80 GB and needs 40 of them at a time in TMPDIR.
+# is the same with a model of 12 GB and 1 GB of address space. It needs as much
+# room in TMPDIR.
 
 setup() {
 	cd "$BATS_TEST_TMPDIR"
@@ -31,13 +31,11 @@ setup() {
 }
 
 @test "a model larger than memory is cut and joined" {
-	dl-frag split -l layout.tsv m >frags
+	dl-frag split -l layout.tsv m | dl-join | cmp - m
+	dl-frag split -z1 -l layout.tsv - <m >frags
 	dl-frag check -l layout.tsv frags
 	dl-join frags | cmp - m
-	rm frags
-	# Through a pipe, and as many files.
-	dl-frag split -z1 -l layout.tsv - <m | dl-join | cmp - m
-	dl-frag plan -n 40 m | dl-frag split -z -l - -o many m
+	dl-frag plan -n 40 m | dl-frag split -z1 -l - -o many m
 	dl-join many/* | cmp - m
 }
 
@@ -48,8 +46,7 @@ setup() {
 }
 
 @test "a model larger than memory is encoded and decoded" {
-	dl-frag diff -l layout.tsv m new | dl-quant -c int8 >coded
-	[ "$(wc -c <coded)" -lt $((bytes * 6 / 10)) ]
+	dl-frag diff -l layout.tsv m new | dl-quant -c int8 -z1 >coded
 	dl-quant -d coded | dl-join -b m | dl-frag check -e new -t 0.1
 }
 
