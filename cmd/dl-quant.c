@@ -18,7 +18,7 @@ static const char usage[] =
 	" [-z[LEVEL]] [FILE ...]\n"
 	"       dl-quant -d [-o FILE] [-z[LEVEL]] [FILE ...]\n"
 	"  -c, --codec CODEC    f32, f16, bf16, int8, int4, fp4, int2 or int1\n"
-	"  -b, --block BLOCK    values that share a scale, 16 to 1024 (64)\n"
+	"  -b, --block BLOCK    values that share a scale, 16 to 1024 (128)\n"
 	"  -r, --random         round up or down by chance\n"
 	"  -s, --seed SEED      of that chance (0)\n"
 	"  -e, --error FILE     add what was lost before, keep what is lost "

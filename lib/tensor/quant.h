@@ -33,7 +33,7 @@ enum dl_dtype dl_codec_dtype(enum dl_codec c);	       /* U8 when scaled */
 
 /* Values that share a scale: a power of two from MIN to MAX. */
 enum {
-	DL_QUANT_BLOCK = 64, /* unless told otherwise */
+	DL_QUANT_BLOCK = 128, /* unless told otherwise */
 	DL_QUANT_BLOCK_MIN = 16,
 	DL_QUANT_BLOCK_MAX = 1024
 };

@@ -111,7 +111,7 @@ refused() {
 		dl-quant -c int4 -o out coded
 	sed 's/"dl.codec":"int4"/"dl.codec":"int5"/' coded >bad
 	refused 65 'unknown codec "int5"' dl-quant -d -o out bad
-	sed 's/"dl.block":"64"/"dl.block":"32"/' coded >bad
+	sed 's/"dl.block":"128"/"dl.block":"16"/' coded >bad
 	refused 65 'one BF16 a block' dl-quant -d -o out bad
 	record '' F32 f 7 >m
 	dl-quant -c int4 m | perl -0pe 's/..(.)$/\x80\x7f$1/s' >bad

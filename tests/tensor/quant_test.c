@@ -423,7 +423,7 @@ int main(void)
 	test_names();
 	test_idempotent();
 	test_exact();
-	test_error(64);
+	test_error(DL_QUANT_BLOCK);
 	test_error(32);
 	test_bits();
 	test_odd_blocks();
