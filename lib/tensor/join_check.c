@@ -41,12 +41,8 @@ int dl_join_is_delta(const struct dl_header *h)
 static int check_kind(const struct check *c, const struct dl_header *h)
 {
 	const struct dl_string *kind = dl_header_meta(h, "dl.kind");
-	const struct dl_string *codec = dl_header_meta(h, "dl.codec");
 	char word[40];
 
-	if (codec && !is(codec, "f32"))
-		return dl_fail(c->e, DL_DATA,
-			"encoded; dl-quant -d makes values of it");
 	if (dl_join_is_delta(h) && !c->j->base)
 		return dl_fail(c->e, DL_DATA, "a delta needs a base");
 	if (kind && !is(kind, "params") && !is(kind, "global")

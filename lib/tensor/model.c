@@ -6,6 +6,8 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "tensor/chunks.h"
+#include "tensor/decode.h"
 #include "tensor/shards.h"
 
 enum { BLOCK = 1 << 16 };
@@ -121,36 +123,101 @@ int dl_model_add(struct dl_model *m, const char *path, struct dl_err *e)
 					      : add_folder(m, path, e);
 }
 
-static void list_record(struct dl_model *m, size_t file, size_t record)
+static void list_plain(struct dl_model *m, size_t file, size_t record)
 {
 	const struct dl_records_entry *r = &m->file[file].record[record];
 
 	for (size_t i = 0; i < r->header.tensors; i++) {
 		struct dl_model_tensor *t = &m->tensor[m->tensors++];
 
-		t->info = r->header.tensor[i];
+		*t = (struct dl_model_tensor){.info = r->header.tensor[i],
+			.file = file,
+			.record = record};
 		t->info.offset += r->at;
-		t->file = file;
-		t->record = record;
 	}
+}
+
+/* The tensors of a record that is encoded, as they are meant. */
+static void list_coded(struct dl_model *m, size_t file, size_t record,
+	const struct dl_decode *d)
+{
+	for (size_t i = 0; i < d->how.tensors; i++) {
+		const struct dl_encoded *c = &d->how.tensor[i];
+		struct dl_model_tensor *t = &m->tensor[m->tensors];
+
+		if (!c->stored)
+			continue;
+		m->tensors++;
+		*t = (struct dl_model_tensor){
+			.info = *c->stored, .file = file, .record = record};
+		t->info.offset += d->record->at;
+		if (!c->coded)
+			continue;
+		t->coded = c;
+		t->decode = d;
+		t->info.dtype = c->dtype;
+		t->info.rank = c->rank;
+		t->info.shape = c->shape;
+		t->info.elements = c->elements;
+		t->info.size = c->elements * dl_dtype_bits(c->dtype) / 8;
+	}
+}
+
+static int list_record(
+	struct dl_model *m, size_t file, size_t record, struct dl_err *e)
+{
+	const struct dl_records *in = &m->file[file];
+	struct dl_decode *d;
+	int rc;
+
+	if (!dl_header_meta(&in->record[record].header, "dl.codec")) {
+		list_plain(m, file, record);
+		return 0;
+	}
+	d = dl_alloc(sizeof *d);
+	m->decode = dl_resize(m->decode, m->decodes + 1, sizeof *m->decode);
+	m->decode[m->decodes++] = d;
+	rc = dl_decode_open(d, in, record, e);
+	if (!rc && !m->headers_only)
+		rc = dl_decode_check(d, e);
+	if (!rc)
+		list_coded(m, file, record, d);
+	else if (in->records > 1)
+		dl_at(e, "record %zu", record);
+	return rc ? dl_at(e, "%s", in->path) : 0;
+}
+
+static void forget_list(struct dl_model *m)
+{
+	for (size_t i = 0; i < m->decodes; i++) {
+		dl_decode_close(m->decode[i]);
+		free(m->decode[i]);
+	}
+	free(m->decode);
+	free(m->tensor);
+	m->decode = NULL;
+	m->tensor = NULL;
+	m->decodes = m->tensors = 0;
 }
 
 int dl_model_list(struct dl_model *m, struct dl_err *e)
 {
 	size_t n = 0;
 	char name[80];
+	int rc = 0;
 
-	free(m->tensor);
-	m->tensors = 0;
+	forget_list(m);
 	for (size_t f = 0; f < m->files; f++)
 		for (size_t r = 0; r < m->file[f].records; r++)
 			n += m->file[f].record[r].header.tensors;
 	m->tensor = dl_alloc_array(n, sizeof *m->tensor);
 	for (size_t f = 0; f < m->files; f++)
-		for (size_t r = 0; r < m->file[f].records; r++)
-			list_record(m, f, r);
-	qsort(m->tensor, n, sizeof *m->tensor, compare);
-	for (size_t i = 1; i < n; i++) {
+		for (size_t r = 0; r < m->file[f].records && !rc; r++)
+			rc = list_record(m, f, r, e);
+	if (rc)
+		return rc;
+	qsort(m->tensor, m->tensors, sizeof *m->tensor, compare);
+	for (size_t i = 1; i < m->tensors; i++) {
 		const struct dl_model_tensor *t = &m->tensor[i];
 
 		if (!compare(t - 1, t))
@@ -195,10 +262,10 @@ int dl_model_open_headers(
 
 void dl_model_close(struct dl_model *m)
 {
+	forget_list(m);
 	for (size_t f = 0; f < m->files; f++)
 		dl_records_close(&m->file[f]);
 	free(m->file);
-	free(m->tensor);
 	*m = (struct dl_model)DL_MODEL_INIT;
 }
 
@@ -211,9 +278,36 @@ const struct dl_model_tensor *dl_model_find(
 	return bsearch(&key, m->tensor, m->tensors, sizeof *m->tensor, compare);
 }
 
+/* Decoding begins at a block. */
+static int read_coded(const struct dl_model_tensor *t, uint64_t at,
+	unsigned char *out, size_t n, struct dl_err *e)
+{
+	unsigned width = dl_dtype_bits(t->info.dtype) / 8;
+	uint64_t first = at / width, end = first + n / width;
+	float x[DL_CHUNK];
+	int rc = 0;
+
+	while (!rc && first < end) {
+		size_t skip = first % DL_QUANT_BLOCK_MAX;
+		size_t part = DL_CHUNK - skip;
+
+		if (part > end - first)
+			part = end - first;
+		rc = dl_decode_read(
+			t->decode, t->coded, first - skip, skip + part, x, e);
+		if (!rc)
+			dl_decode_restore(out, x + skip, t->info.dtype, part);
+		first += part;
+		out += part * width;
+	}
+	return rc;
+}
+
 int dl_model_read(const struct dl_model *m, const struct dl_model_tensor *t,
 	uint64_t at, void *buf, size_t n, struct dl_err *e)
 {
+	if (t->coded)
+		return read_coded(t, at, buf, n, e);
 	return dl_records_read(
 		&m->file[t->file], t->info.offset + at, buf, n, e);
 }

@@ -1,7 +1,7 @@
 /*
  * Models on disk: one safetensors file, a sharded set with
  * model.safetensors.index.json, or any set of records, seen as one list of
- * tensors.
+ * tensors. Those that are encoded are seen, and read, as what they decode to.
  */
 #ifndef DL_TENSOR_MODEL_H
 #define DL_TENSOR_MODEL_H
@@ -13,6 +13,8 @@
 struct dl_model_tensor {
 	struct dl_tensor info; /* offset: from the start of its file */
 	size_t file, record; /* model->file[file].record[record] */
+	const struct dl_encoded *coded; /* private; NULL when it is not */
+	const struct dl_decode *decode;
 };
 
 struct dl_model {
@@ -22,8 +24,10 @@ struct dl_model {
 	size_t files;
 	int headers_only; /* set before files are added: data are not wanted,
 			   * and pipes need not be kept */
+	struct dl_decode **decode; /* private: the records that are encoded */
+	size_t decodes;
 };
-#define DL_MODEL_INIT {NULL, 0, NULL, 0, 0}
+#define DL_MODEL_INIT {NULL, 0, NULL, 0, 0, NULL, 0}
 
 /*
  * Opens path: a safetensors file, an index file, a folder holding
@@ -51,7 +55,8 @@ int dl_model_list(struct dl_model *m, struct dl_err *e);
 const struct dl_model_tensor *dl_model_find(
 	const struct dl_model *m, const char *name, size_t n);
 
-/* n bytes of tensor t from byte at of it into buf. */
+/* n bytes of tensor t from byte at of it into buf: whole elements when it is
+ * encoded. */
 int dl_model_read(const struct dl_model *m, const struct dl_model_tensor *t,
 	uint64_t at, void *buf, size_t n, struct dl_err *e);
 
