@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "tensor/quant_kernels.h"
 
 #define NAMED(name, bits)                                                      \
 	{                                                                      \
@@ -81,67 +82,6 @@ int dl_dtype_is_integer(enum dl_dtype t)
 	}
 }
 
-static uint32_t bits_of(float f)
-{
-	uint32_t u;
-
-	memcpy(&u, &f, sizeof u);
-	return u;
-}
-
-static float float_of(uint32_t u)
-{
-	float f;
-
-	memcpy(&f, &u, sizeof f);
-	return f;
-}
-
-static float from_f16(uint32_t h)
-{
-	uint32_t sign = (h & 0x8000) << 16, low = h & 0x7fff;
-
-	if (low >= 0x7c00)
-		return float_of(sign | 0x7f800000 | (low & 0x3ff) << 13);
-	if (low < 0x400) /* denormal: exact as a multiple of 2^-24 */
-		return float_of(sign | bits_of((float)low * 0x1p-24f));
-	return float_of(sign | ((low << 13) + (112u << 23)));
-}
-
-/* Round to nearest even; NaN stays NaN, made quiet, with its high bits. */
-static uint16_t to_f16(float f)
-{
-	uint32_t u = bits_of(f), sign = u >> 16 & 0x8000, shift, m, rest, half;
-
-	u &= 0x7fffffff;
-	if (u > 0x7f800000)
-		return (uint16_t)(sign | 0x7e00 | (u >> 13 & 0x1ff));
-	if (u >= 0x477ff000) /* 65520 and above round to infinity */
-		return (uint16_t)(sign | 0x7c00);
-	if (u >= 0x38800000) { /* normal in f16 */
-		u += 0xfff + (u >> 13 & 1);
-		return (uint16_t)(sign | (u - (112u << 23)) >> 13);
-	}
-	if (u < 0x33000000) /* below half the smallest denormal */
-		return (uint16_t)sign;
-	shift = 126 - (u >> 23);
-	m = (u & 0x7fffff) | 0x800000;
-	rest = m & ((1u << shift) - 1);
-	half = 1u << (shift - 1);
-	m >>= shift;
-	m += rest > half || (rest == half && (m & 1));
-	return (uint16_t)(sign | m);
-}
-
-static uint16_t to_bf16(float f)
-{
-	uint32_t u = bits_of(f);
-
-	if ((u & 0x7fffffff) > 0x7f800000)
-		return (uint16_t)(u >> 16 | 0x40);
-	return (uint16_t)((u + 0x7fff + (u >> 16 & 1)) >> 16);
-}
-
 static double f64_of(uint64_t u)
 {
 	double d;
@@ -185,14 +125,12 @@ void dl_to_f32(float *out, const void *in, enum dl_dtype t, size_t n)
 	size_t size = dl_dtype_bits(t) / 8;
 
 	if (t == DL_F32) {
-		for (size_t i = 0; i < n; i++)
-			out[i] = float_of(dl_le32(p + 4 * i));
+		if (n)
+			memcpy(out, p, n * sizeof *out);
 	} else if (t == DL_F16) {
-		for (size_t i = 0; i < n; i++)
-			out[i] = from_f16(dl_le16(p + 2 * i));
+		dl_quant_kernels()->from_f16(out, p, n);
 	} else if (t == DL_BF16) {
-		for (size_t i = 0; i < n; i++)
-			out[i] = float_of((uint32_t)dl_le16(p + 2 * i) << 16);
+		dl_quant_kernels()->from_bf16(out, p, n);
 	} else {
 		for (size_t i = 0; i < n; i++)
 			out[i] = load(p + size * i, t);
@@ -261,14 +199,12 @@ void dl_from_f32(void *out, const float *in, enum dl_dtype t, size_t n)
 	size_t size = dl_dtype_bits(t) / 8;
 
 	if (t == DL_F32) {
-		for (size_t i = 0; i < n; i++)
-			dl_put_le32(p + 4 * i, bits_of(in[i]));
+		if (n)
+			memcpy(p, in, n * sizeof *in);
 	} else if (t == DL_F16) {
-		for (size_t i = 0; i < n; i++)
-			dl_put_le16(p + 2 * i, to_f16(in[i]));
+		dl_quant_kernels()->to_f16(p, in, n);
 	} else if (t == DL_BF16) {
-		for (size_t i = 0; i < n; i++)
-			dl_put_le16(p + 2 * i, to_bf16(in[i]));
+		dl_quant_kernels()->to_bf16(p, in, n);
 	} else {
 		for (size_t i = 0; i < n; i++)
 			store(p + size * i, t, in[i]);

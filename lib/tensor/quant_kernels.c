@@ -7,6 +7,8 @@
  * DL_QUANT_TABLE names the level's table. Most loops are plain and vectorized
  * by the compiler; sums need vectors as wide as this level's registers.
  */
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+	"values are read and written as they lie in memory");
 #if defined __AVX512F__
 enum { WIDE = 8 };
 #elif defined __AVX2__
@@ -305,6 +307,70 @@ INLINE void decode(enum dl_codec c, const unsigned char *in,
 	}
 }
 
+/*
+ * F16 and BF16, without branches: to nearest even; NaN stays NaN, made quiet,
+ * with its high bits.
+ */
+INLINE uint32_t bf16_of(uint32_t u)
+{
+	uint32_t rounded = (u + 0x7fff + (u >> 16 & 1)) >> 16;
+
+	return (u & 0x7fffffff) > 0x7f800000 ? u >> 16 | 0x40 : rounded;
+}
+
+/* A step of denormals, 2^-24, is one of floats from 0.5 on: adding that rounds,
+ * and leaves the steps in the low bits. */
+INLINE uint32_t f16_of(uint32_t u)
+{
+	uint32_t sign = u >> 16 & 0x8000, m = u & 0x7fffffff;
+	uint32_t low = quant_bits(quant_float(m) + 0.5f) - quant_bits(0.5f);
+	uint32_t h = (m + 0xfff + (m >> 13 & 1) - (112u << 23)) >> 13;
+
+	h = m < 0x38800000 ? low : h;
+	h = m >= 0x477ff000 ? 0x7c00 : h; /* 65520 and above */
+	h = m > 0x7f800000 ? 0x7e00 | (m >> 13 & 0x1ff) : h;
+	return sign | h;
+}
+
+INLINE uint32_t of_f16(uint32_t h)
+{
+	uint32_t sign = (h & 0x8000) << 16, m = h & 0x7fff;
+	uint32_t low = quant_bits((float)(int)m * 0x1p-24f);
+	uint32_t u = (m << 13) + ((m < 0x7c00 ? 112u : 224u) << 23);
+
+	return sign | (m < 0x400 ? low : u);
+}
+
+INLINE uint32_t of_bf16(uint32_t h)
+{
+	return h << 16;
+}
+
+#define NARROW(name, bits_to, bits_from)                                       \
+	static void to_##name(                                                 \
+		unsigned char *restrict out, const float *x, size_t n)         \
+	{                                                                      \
+		_Pragma("omp simd") for (size_t i = 0; i < n; i++)             \
+		{                                                              \
+			uint16_t h = (uint16_t)bits_to(quant_bits(x[i]));      \
+                                                                               \
+			memcpy(out + 2 * i, &h, sizeof h);                     \
+		}                                                              \
+	}                                                                      \
+	static void from_##name(                                               \
+		float *restrict out, const unsigned char *in, size_t n)        \
+	{                                                                      \
+		_Pragma("omp simd") for (size_t i = 0; i < n; i++)             \
+		{                                                              \
+			uint16_t h;                                            \
+                                                                               \
+			memcpy(&h, in + 2 * i, sizeof h);                      \
+			out[i] = quant_float(bits_from(h));                    \
+		}                                                              \
+	}
+NARROW(f16, f16_of, of_f16)
+NARROW(bf16, bf16_of, of_bf16)
+
 #define CODEC(name, codec)                                                     \
 	static void encode_##name(const float *x, size_t n, size_t block,      \
 		unsigned char *codes, unsigned char *scales)                   \
@@ -324,6 +390,10 @@ CODEC(int2, DL_CODEC_INT2)
 CODEC(int1, DL_CODEC_INT1)
 
 const struct dl_quant_kernels DL_QUANT_TABLE = {
+	.to_f16 = to_f16,
+	.from_f16 = from_f16,
+	.to_bf16 = to_bf16,
+	.from_bf16 = from_bf16,
 	.pack = pack,
 	.encode = {[DL_CODEC_INT8] = encode_int8,
 		[DL_CODEC_INT4] = encode_int4,

@@ -1,7 +1,7 @@
 /*
- * The inner loops of quantisation, compiled once a CPU level from
- * quant_kernels.c. Sums run in 16 lanes that are added in a fixed order, all
- * else is value by value, so every level gives the same bits.
+ * The inner loops of quantisation and of conversion, compiled once a CPU level
+ * from quant_kernels.c. Sums run in 16 lanes that are added in a fixed order,
+ * all else is value by value, so every level gives the same bits.
  */
 #ifndef DL_TENSOR_QUANT_KERNELS_H
 #define DL_TENSOR_QUANT_KERNELS_H
@@ -9,6 +9,11 @@
 #include "tensor/quant.h"
 
 struct dl_quant_kernels {
+	/* n values as F16 and BF16, at any alignment. */
+	void (*to_f16)(unsigned char *out, const float *x, size_t n);
+	void (*from_f16)(float *out, const unsigned char *in, size_t n);
+	void (*to_bf16)(unsigned char *out, const float *x, size_t n);
+	void (*from_bf16)(float *out, const unsigned char *in, size_t n);
 	/* n codes, a multiple of 8, a byte each of which the low bits count. */
 	void (*pack)(enum dl_codec c, const unsigned char *code, size_t n,
 		unsigned char *out);

@@ -99,6 +99,36 @@ static void test_rounding(const struct format *f)
 		dl_dtype_name(f->dtype), wrong);
 }
 
+/* Many at once, which are worked on in vectors, are as one by one. */
+static void test_many(const struct format *f)
+{
+	enum { N = 0x10000 };
+	float *x = malloc(N * sizeof *x), *y = malloc(N * sizeof *y);
+	uint16_t *h = malloc(N * sizeof *h), *got = malloc(N * sizeof *got);
+	int wrong = 0;
+
+	for (uint32_t i = 0; i < N; i++) {
+		uint32_t bits = i * 0x9e3779b9u;
+
+		h[i] = (uint16_t)i;
+		memcpy(&x[i], &bits, sizeof bits);
+		x[i] = i % 2 ? x[i] : to_float(f->dtype, h[i]) * 1.0004f;
+	}
+	dl_from_f32(got, x, f->dtype, N);
+	dl_to_f32(y, h, f->dtype, N);
+	for (uint32_t i = 0; i < N; i++) {
+		float one = to_float(f->dtype, h[i]);
+
+		wrong += got[i] != from_float(f->dtype, x[i]);
+		wrong += memcmp(&one, &y[i], sizeof one) != 0;
+	}
+	ok(!wrong, "many %s at once: %d wrong", dl_dtype_name(f->dtype), wrong);
+	free(x);
+	free(y);
+	free(h);
+	free(got);
+}
+
 static void test_special(const struct format *f)
 {
 	uint16_t infinity = from_float(f->dtype, INFINITY);
@@ -208,6 +238,8 @@ int main(void)
 	test_names();
 	test_all_16(&f16);
 	test_all_16(&bf16);
+	test_many(&f16);
+	test_many(&bf16);
 	test_rounding(&f16);
 	test_rounding(&bf16);
 	test_special(&f16);
