@@ -405,3 +405,56 @@ until_over() {
 	[ -z "$(ls spool/store/push)" ]
 	run_teardown
 }
+
+# both: two passes at once, with nothing old kept; their codes, smaller first.
+both() {
+	local one=0 two=0 first
+
+	dl-sync run -q "${options[@]}" --keep 0s spool 2>>one.log &
+	first=$!
+	dl-sync run -q "${options[@]}" --keep 0s spool 2>>two.log || two=$?
+	wait "$first" || one=$?
+	if [ "$one" -le "$two" ]; then echo "$one $two"; else echo "$two $one"; fi
+}
+
+# TIMES=500 by hand.
+@test "two passes at once, under readers, merge everything once" {
+	times=${TIMES:-20}
+	first
+	say ann 1 0
+	pass 75
+	for i in 1 2; do
+		"$tools/run/spool_reader" spool stop >reader.$i &
+		pid[$i]=$!
+	done
+	for i in $(seq "$times"); do
+		say ann 1 $((6 * i))
+		push ann 1 0 "$i" $((6 * i)) 6 "$i" >/dev/null
+		echo "pass $i: $(both)" >>codes
+	done
+	touch stop
+	wait "${pid[1]}"
+	wait "${pid[2]}"
+	cat reader.1 reader.2 one.log two.log
+	[ "$(grep -c ': 0 75' codes)" -eq "$times" ]
+	[ "$(version 0)" = 1."$times" ]
+	[ "$(answer ann 0)" = "$times $times round -" ]
+	[ "$(grep -c '"push"' spool/store/tape)" -eq "$times" ]
+	[ "$(ls spool/global | wc -l)" -le 5 ]
+	[ "$(awk '{ print $1 }' reader.1)" -gt 0 ]
+}
+
+@test "a pass that is told to stop ends with its work shown" {
+	first
+	two_pushes
+	dl-sync run -q "${options[@]}" spool &
+	kill -TERM $!
+	code=0
+	wait $! || code=$?
+	echo "$code"
+	# It may be killed before it can be told.
+	[ "$code" -eq 0 ] || [ "$code" -eq 143 ]
+	pass 0 || pass 75
+	[ "$(version 0)" = 1.1 ]
+	[ "$(answer ann 0) $(answer ben 0)" = "1 1 round - 1 1 round -" ]
+}
