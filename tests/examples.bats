@@ -16,3 +16,7 @@ example() {
 	dl-frag check -l layout.tsv merged.safetensors
 	[ "$(dl-frag show momentum | grep -c dl.kind=momentum)" -eq 4 ]
 }
+
+@test "cron-spool.sh" {
+	example cron-spool.sh
+}
