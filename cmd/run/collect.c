@@ -1,6 +1,7 @@
 #include "cmd/run/collect.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
@@ -42,9 +43,17 @@ static int take_away(const struct pass *p, const char *path)
 	       (is_link(p, path) && !dl_spool_remove(p->spool, path, NULL));
 }
 
+/* One that is still being written changes. */
 static void collect_one(struct pass *p, const char *path, int64_t keep)
 {
-	if (p->now - seen_since(&p->seen, path, "old", p->now) >= keep &&
+	char mark[SEEN_MARK];
+	struct stat st;
+
+	if (fstatat(p->spool, path, &st, AT_SYMLINK_NOFOLLOW))
+		return;
+	snprintf(mark, sizeof mark, "%lld.%09ld", (long long)st.st_mtim.tv_sec,
+		st.st_mtim.tv_nsec);
+	if (p->now - seen_since(&p->seen, path, mark, p->now) >= keep &&
 		take_away(p, path))
 		p->report.collected++;
 }

@@ -132,19 +132,23 @@ static void join(struct pass *p, const struct roll *r, const struct stashed *s)
 	const struct roll_learner *l = roll_find(r, s->learner);
 
 	if (l && l->says.instance == s->instance)
-		roll_join(p, l);
+		roll_tell_one(p, l);
 	else
 		join_gone(p, s);
 }
 
-/* A clock that nobody remembers reporting is not held against it. */
-static void give_known(struct pass *p, struct stashed *s, uint64_t id)
+/* A clock that nobody remembers reporting is not held against it, and what its
+ * learner has not told yet it will: 0 when it has to wait for that. */
+static int give_known(struct pass *p, struct stashed *s, uint64_t id)
 {
 	const struct book_learner *l = book_find(&p->book, s->learner);
 	struct dl_sync_event ev = event_of(s, id);
+	enum dl_refusal r = dl_sync_judge(p->core, &ev);
 	struct dl_err e;
 
-	if (dl_sync_judge(p->core, &ev) == DL_REFUSED_CLOCK)
+	if (r == DL_REFUSED_COUNT)
+		return 0;
+	if (r == DL_REFUSED_CLOCK)
 		s->push.step = l->clock;
 	if (give(p, s, id, &e))
 		cmd_note("%s/%llu: %s", p->stash.folder, (unsigned long long)id,
@@ -153,6 +157,7 @@ static void give_known(struct pass *p, struct stashed *s, uint64_t id)
 		cmd_debug("%s/%llu: given again: %s", p->stash.folder,
 			(unsigned long long)id,
 			dl_taken_name(p->book.last.word));
+	return 1;
 }
 
 int give_again(struct pass *p, const struct roll *r, struct dl_err *e)
@@ -168,7 +173,8 @@ int give_again(struct pass *p, const struct roll *r, struct dl_err *e)
 		if (!code) {
 			if (!is_here(p, &s))
 				join(p, r, &s);
-			give_known(p, &s, id);
+			if (!give_known(p, &s, id))
+				p->stash.id[i] = 0;
 		} else {
 			cmd_note("%s/%llu: %s", p->stash.folder,
 				(unsigned long long)id, e->text);

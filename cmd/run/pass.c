@@ -149,6 +149,19 @@ static int gather(struct pass *p, struct inbox *in, struct dl_err *e)
 	return code;
 }
 
+/* A push that is not what it was can never be merged: the next pass starts
+ * from HEAD, and without it. */
+static int load_push(struct pass *p, uint64_t id, struct dl_err *e)
+{
+	int code = give_load(p, id, e);
+
+	if (code == DL_DATA || code == DL_NOINPUT) {
+		stash_remove(&p->stash, id);
+		resume_forget(p);
+	}
+	return code;
+}
+
 /* One merge that the core has decided on, to its commit. */
 static int merge(
 	struct pass *p, const struct dl_sync_action *a, struct dl_err *e)
@@ -161,12 +174,10 @@ static int merge(
 		.loss = NAN};
 	struct dl_sync_saved saved;
 	struct dl_err why;
-	int code = 0;
+	int code = globals_load(g, f, e);
 
 	for (size_t i = 0; !code && i < a->parts; i++)
-		code = give_load(p, a->part[i].push, e);
-	if (code == DL_DATA || code == DL_NOINPUT)
-		resume_forget(p);
+		code = load_push(p, a->part[i].push, e);
 	if (!code && globals_merge(g, a, &why))
 		cmd_warn("fragment %u is left as it is: %s", f, why.text);
 	for (size_t i = 0; i < a->parts; i++)
@@ -200,10 +211,10 @@ static int merge_all(struct pass *p, struct dl_err *e)
 static void clear_stash(struct pass *p)
 {
 	struct stash *s = &p->stash;
-	uint64_t before = s->ids ? s->id[s->ids - 1] : 0;
+	uint64_t before = s->before;
 
 	for (size_t i = 0; i < s->ids; i++)
-		if (!book_holds(&p->book, s->id[i]))
+		if (s->id[i] && !book_holds(&p->book, s->id[i]))
 			stash_remove(s, s->id[i]);
 	for (uint64_t id = before + 1; id <= s->last; id++)
 		if (!book_holds(&p->book, id))
@@ -236,6 +247,13 @@ static int work(struct pass *p, struct dl_err *e)
 	return 0;
 }
 
+static int write_model(struct pass *p, const char *output, struct dl_err *e)
+{
+	int code = globals_load_all(&p->globals, e);
+
+	return code ? code : globals_write_model(&p->globals, output, e);
+}
+
 /* What a pass that did all it could says to whoever started it. */
 static int conclude(struct pass *p, struct dl_err *e)
 {
@@ -247,7 +265,7 @@ static int conclude(struct pass *p, struct dl_err *e)
 	dl_sync_info(p->core, &info);
 	if (info.done) {
 		cmd_note("run %s is over", p->run->name);
-		return output ? globals_write_model(&p->globals, output, e) : 0;
+		return output ? write_model(p, output, e) : 0;
 	}
 	if (p->report.merged || p->stopped)
 		return 0;

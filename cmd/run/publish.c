@@ -105,8 +105,10 @@ static int put_global(struct pass *p, uint32_t f, struct dl_spool_global *row,
 		.version = row->version,
 		.step = row->step};
 	struct dl_buf head = DL_BUF_INIT;
-	int code;
+	int code = globals_load(&p->globals, f, e);
 
+	if (code)
+		return code;
 	dl_message_pack_data(&m, p->layout, &head);
 	code = put_record(p, "global", f, row, &head, globals_values(g, f),
 		shelf_bytes(&g->shelf, f), row->hash, &row->bytes, e);

@@ -139,7 +139,7 @@ static struct dl_sync_event event_of(
 		.versions = l->says.version};
 }
 
-void roll_join(struct pass *p, const struct roll_learner *l)
+static void join(struct pass *p, const struct roll_learner *l)
 {
 	struct dl_sync_event ev = event_of(l, DL_EV_JOIN);
 
@@ -216,7 +216,7 @@ static void leave(struct pass *p, const char *name, uint64_t instance)
 	cmd_debug("%s has left", name);
 }
 
-static void tell_one(struct pass *p, const struct roll_learner *l)
+void roll_tell_one(struct pass *p, const struct roll_learner *l)
 {
 	const struct book_learner *known = book_find(&p->book, l->name);
 	int here = known && known->here && known->instance == l->says.instance;
@@ -225,7 +225,7 @@ static void tell_one(struct pass *p, const struct roll_learner *l)
 		known && known->instance == l->says.instance)
 		return;
 	if (!here) {
-		roll_join(p, l);
+		join(p, l);
 		cmd_debug("%s is here", l->name);
 	}
 	/* Nobody knows at which of its steps: those since the last pass count
@@ -237,7 +237,7 @@ static void tell_one(struct pass *p, const struct roll_learner *l)
 void roll_tell(const struct roll *r, struct pass *p)
 {
 	for (size_t i = 0; i < r->learners && !pass_stopped(p); i++)
-		tell_one(p, r->learner + i);
+		roll_tell_one(p, r->learner + i);
 }
 
 void roll_tell_last(const struct roll *r, struct pass *p,

@@ -24,14 +24,14 @@ int roll_read(struct roll *r, struct pass *p, struct dl_err *e);
 void roll_release(struct roll *r);
 const struct roll_learner *roll_find(const struct roll *r, const char *name);
 
-/* Tells the core that this instance is here, without the steps that it has made
- * since it was last answered; or, of one that has gone since, with as many as
- * it takes to believe its pushes. */
-void roll_join(struct pass *p, const struct roll_learner *l);
+/* Tells the core what that learner has done, and first that it is here; or that
+ * one is here that has gone since, with as many steps as it takes to believe
+ * its pushes. */
+void roll_tell_one(struct pass *p, const struct roll_learner *l);
 void roll_join_gone(struct pass *p, const char *name, uint64_t instance,
 	uint64_t clock, uint64_t steps, uint64_t tokens);
 
-/* Tells the core what each has done, before its pushes. */
+/* Tells the core of all of them, before their pushes. */
 void roll_tell(const struct roll *r, struct pass *p);
 /* And who has nothing more to give, after them; waits says of whom there are
  * pushes that could not be taken yet. */

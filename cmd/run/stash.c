@@ -55,7 +55,7 @@ static int list(struct stash *s, struct dl_err *e)
 	closedir(d);
 	if (s->ids)
 		qsort(s->id, s->ids, sizeof *s->id, by_number);
-	s->last = s->ids ? s->id[s->ids - 1] : 0;
+	s->before = s->last = s->ids ? s->id[s->ids - 1] : 0;
 	return code;
 }
 

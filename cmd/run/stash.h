@@ -12,9 +12,9 @@
 
 struct stash {
 	char *folder;
-	uint64_t *id; /* those there at first, in order */
+	uint64_t *id; /* those there at first, in order; 0: to be left */
 	size_t ids;
-	uint64_t last; /* the highest ever given */
+	uint64_t before, last; /* the highest there at first, and ever given */
 };
 
 /* Makes the folder if need be, and removes what was never finished. */

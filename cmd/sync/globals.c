@@ -24,6 +24,7 @@ static void allocate(struct globals *g, const struct sync_options *o)
 	g->pool = dl_pool_new(o->threads);
 	g->segment = dl_alloc_array(n, sizeof *g->segment);
 	g->segments = dl_alloc_array(n, sizeof *g->segments);
+	g->loaded = dl_alloc(n);
 	g->values = dl_alloc_array(n, sizeof *g->values);
 	g->momentum = dl_alloc_array(n, sizeof *g->momentum);
 	g->error = dl_alloc_array(n, sizeof *g->error);
@@ -49,18 +50,33 @@ static void drop_error(struct globals *g, uint32_t p)
 	g->error[p] = NULL;
 }
 
-static int load(struct globals *g, uint32_t p, struct dl_err *e)
+int globals_load(struct globals *g, uint32_t p, struct dl_err *e)
 {
-	int code = dl_store_load(
-		g->store, p, g->values[p]->data, g->momentum[p], e);
+	int code;
 
+	if (g->loaded[p])
+		return 0;
+	code = dl_store_load(
+		g->store, p, g->values[p]->data, g->momentum[p], e);
 	if (code)
 		return code;
 	g->error[p] = shelf_take(&g->shelf, p);
 	code = dl_store_load_error(g->store, p, g->error[p], e);
 	if (code == DL_NO)
 		drop_error(g, p);
-	return code == DL_NO ? 0 : code;
+	if (code && code != DL_NO)
+		return code;
+	g->loaded[p] = 1;
+	return 0;
+}
+
+int globals_load_all(struct globals *g, struct dl_err *e)
+{
+	int code = 0;
+
+	for (uint32_t p = 0; !code && p < g->layout->fragments; p++)
+		code = globals_load(g, p, e);
+	return code;
 }
 
 int globals_open(
@@ -72,8 +88,6 @@ int globals_open(
 		return code;
 	allocate(g, o);
 	code = dl_coded_check(g->layout, &g->quant, e);
-	for (uint32_t p = 0; !code && p < g->layout->fragments; p++)
-		code = load(g, p, e);
 	if (code)
 		globals_close(g);
 	return code;
@@ -93,6 +107,7 @@ void globals_close(struct globals *g)
 		dl_big_free(g->merged, g->merged_bytes);
 	free(g->segment);
 	free(g->segments);
+	free(g->loaded);
 	free(g->values);
 	free(g->momentum);
 	free(g->error);

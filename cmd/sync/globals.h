@@ -26,6 +26,7 @@ struct globals {
 	struct dl_quant quant;	     /* of updates; f32: values go whole */
 	struct dl_segment **segment; /* P lists */
 	size_t *segments;	     /* P */
+	unsigned char *loaded;	     /* P flags */
 	struct shared **values;	     /* P: packed f32 arrays */
 	float **momentum;	     /* P */
 	float **error;		     /* P: what updates owe; NULL: nothing */
@@ -36,9 +37,13 @@ struct globals {
 	struct shelf shelf;
 };
 
-/* Opens the store of the options and loads what it holds. */
+/* Opens the store of the options. A fragment is to be loaded before it is read
+ * or merged. */
 int globals_open(
 	struct globals *g, const struct sync_options *o, struct dl_err *e);
+/* Loads what the store holds of fragment p, unless that was done. */
+int globals_load(struct globals *g, uint32_t p, struct dl_err *e);
+int globals_load_all(struct globals *g, struct dl_err *e);
 void globals_close(struct globals *g);
 
 /* The values of fragment p; they move with its next merge. */

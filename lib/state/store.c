@@ -70,7 +70,8 @@ static int is_temporary(const struct dl_store *s, const char *name)
 {
 	(void)s;
 	return !strncmp(name, "HEAD.tmp.", 9) ||
-	       !strncmp(name, "layout.tsv.tmp.", 15);
+	       !strncmp(name, "layout.tsv.tmp.", 15) ||
+	       !strncmp(name, "seen.tmp.", 9);
 }
 
 static int remove_from(const struct dl_store *s, const char *sub,

@@ -107,8 +107,6 @@ void dl_sync_saved_settle(struct dl_sync_saved *v, const char *name,
 	struct dl_sync_saved_learner *l = v->learner;
 	struct dl_sync_saved_learner *end = l + v->learners;
 
-	if (!seq)
-		return;
 	while (l < end && (l->instance != instance || strcmp(l->name, name)))
 		l++;
 	if (l == end) {

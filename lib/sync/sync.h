@@ -239,7 +239,8 @@ void dl_sync_save(const struct dl_sync *s, uint32_t p,
 void dl_sync_saved_release(struct dl_sync_saved *v);
 void dl_sync_saved_copy(const struct dl_sync_saved *v,
 	struct dl_sync_saved *out);
-/* That process's pushes of p up to seq will not come again, merged or not. */
+/* That process is known, and its pushes of p up to seq will not come again,
+ * merged or not. */
 void dl_sync_saved_settle(struct dl_sync_saved *v, const char *name,
 	uint64_t instance, uint32_t p, uint64_t seq);
 /* A core that goes on from saved state, in epoch v->epoch + 1. */
