@@ -190,9 +190,9 @@ merge_by_passes() {
 	for kind in global momentum; do
 		diff -r "store/$kind" "again/$kind"
 	done
-	# Another rule comes to something else.
+	# Another outer optimizer comes to something else.
 	dl-sync replay -q --store other --record pushes --layout layout.tsv \
-		--rule mean tape m/model.safetensors >others
+		--outer-lr 0.1 tape m/model.safetensors >others
 	cmp -s merges others && false
 	mv "pushes/$(ls pushes | head -n 1)" away
 	run dl-sync replay -q --store third --record pushes \
