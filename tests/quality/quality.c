@@ -7,8 +7,9 @@
  *	quality LAYOUT MODEL DATA [name=value ...]
  *
  * prints one TSV line: the settings that were named, held-out loss, tokens,
- * participation, effective H, and shares of own steps that were overwritten,
- * late or merged.
+ * participation, effective H, shares of own steps that were overwritten, late
+ * or merged, and bits a value of pushes and of updates. push and global name
+ * codecs.
  */
 #include <math.h>
 #include <stdio.h>
@@ -22,6 +23,7 @@
 #include "merge/merge.h"
 #include "merge/outer.h"
 #include "sync/sync.h"
+#include "tensor/coded.h"
 #include "tensor/layout.h"
 #include "train/store.h"
 #include "train/training.h"
@@ -35,6 +37,7 @@ struct settings {
 	double h, tau, quorum, gamma, grace, late, minh;
 	double apply, alpha, wait; /* apply: 0 overwrite, 1 carry, 2 blend */
 	double delay, transfer;    /* of a message, of a fragment; in steps */
+	double push, global;       /* enum dl_codec */
 };
 
 static const struct {
@@ -52,6 +55,7 @@ static const struct {
 	SETTING(grace, 1), SETTING(late, 0), SETTING(minh, -1),
 	SETTING(apply, 1), SETTING(alpha, 0.5), SETTING(wait, 0),
 	SETTING(delay, 0.01), SETTING(transfer, 0.05),
+	SETTING(push, DL_CODEC_F32), SETTING(global, DL_CODEC_F32),
 };
 
 struct push {
@@ -92,7 +96,7 @@ static struct dl_sync *syncer;
 static struct learner learner[LEARNERS_MAX];
 static struct event *queue;
 static struct push *pushes;
-static float **theta, **momentum;
+static float **theta, **momentum, **owed;
 static size_t *place; /* of a layout tensor in the flat array */
 static int64_t now;
 static uint64_t serial, handles;
@@ -154,6 +158,38 @@ static void scatter(uint32_t p, const float *packed, float keep, float add,
 				+ add * packed[t->offset + k];
 }
 
+/* x becomes what it decodes to, after a way through that codec. */
+static void through(double codec, uint32_t p, float *x)
+{
+	const struct dl_quant q = {
+		.codec = (enum dl_codec)codec, .block = DL_QUANT_BLOCK};
+	struct dl_coded coded;
+	void *data;
+
+	if (q.codec == DL_CODEC_F32)
+		return;
+	data = dl_alloc(dl_coded_bytes(&layout, p, &q));
+	dl_coded_encode(NULL, &layout, p, &q, x, data);
+	dl_coded_init(&coded, &layout, p, &q, data);
+	dl_coded_decode(NULL, &coded, x);
+	dl_coded_release(&coded);
+	free(data);
+}
+
+/* Bits a value over that codec, scales included. */
+static double bits(double codec)
+{
+	const struct dl_quant q = {
+		.codec = (enum dl_codec)codec, .block = DL_QUANT_BLOCK};
+	double bytes = 0, n = 0;
+
+	for (uint32_t p = 0; p < layout.fragments; p++) {
+		bytes += (double)dl_coded_bytes(&layout, p, &q);
+		n += (double)elements(p);
+	}
+	return 8 * bytes / n;
+}
+
 static void push(struct learner *l, const struct dl_learn_action *a)
 {
 	struct event *e = event(TO_SYNCER, set.delay + set.transfer, l);
@@ -166,10 +202,11 @@ static void push(struct learner *l, const struct dl_learn_action *a)
 	push->next = pushes;
 	pushes = push;
 	gather(a->fragment, l->training.values, push->delta);
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < n; i++)
 		push->delta[i] -= anchor[i];
+	through(set.push, a->fragment, push->delta);
+	for (size_t i = 0; i < n; i++)
 		anchor[i] += push->delta[i];
-	}
 	e->sync = (struct dl_sync_event){
 		.kind = DL_EV_PUSH,
 		.learner = l->name,
@@ -313,6 +350,36 @@ static void release(uint64_t handle)
 		}
 }
 
+/* The outer step of p, over the codec of updates: what it loses is owed. */
+static void step_outer(uint32_t p, const struct dl_segment *segment,
+	size_t segments, const float *update)
+{
+	const struct dl_outer outer = {(float)set.lr, (float)set.mu,
+		set.nesterov != 0};
+	size_t n = elements(p);
+	float *next, *x;
+
+	if (set.global == DL_CODEC_F32) {
+		dl_outer_step(NULL, &outer, segment, segments, update, theta[p],
+			momentum[p]);
+		return;
+	}
+	next = dl_alloc_array(n, sizeof *next);
+	x = dl_alloc_array(n, sizeof *x);
+	memcpy(next, theta[p], n * sizeof *next);
+	dl_outer_step(NULL, &outer, segment, segments, update, next,
+		momentum[p]);
+	for (size_t i = 0; i < n; i++)
+		x[i] = owed[p][i] += next[i] - theta[p][i];
+	through(set.global, p, x);
+	for (size_t i = 0; i < n; i++) {
+		owed[p][i] -= x[i];
+		theta[p][i] += x[i];
+	}
+	free(next);
+	free(x);
+}
+
 static void merge(const struct dl_sync_action *a)
 {
 	uint32_t p = a->fragment;
@@ -320,8 +387,6 @@ static void merge(const struct dl_sync_action *a)
 	struct dl_contribution *c = dl_alloc_array(a->parts, sizeof *c);
 	struct dl_segment *segment = dl_alloc_array(tensors, sizeof *segment);
 	float *update = dl_alloc_array(n, sizeof *update);
-	struct dl_outer outer = {(float)set.lr, (float)set.mu,
-		set.nesterov != 0};
 	struct dl_err e;
 
 	for (size_t i = 0; i < tensors; i++) {
@@ -347,8 +412,7 @@ static void merge(const struct dl_sync_action *a)
 	}
 	if (!dl_merge_fragment(NULL, segment, tensors, c, count, update, NULL,
 			&e))
-		dl_outer_step(NULL, &outer, segment, tensors, update, theta[p],
-			momentum[p]);
+		step_outer(p, segment, tensors, update);
 	free(update);
 	free(segment);
 	free(c);
@@ -536,9 +600,11 @@ static void begin_syncer(const float *start)
 	syncer = dl_sync_new(&c);
 	theta = dl_alloc_array(layout.fragments, sizeof *theta);
 	momentum = dl_alloc_array(layout.fragments, sizeof *momentum);
+	owed = dl_alloc_array(layout.fragments, sizeof *owed);
 	for (uint32_t p = 0; p < layout.fragments; p++) {
 		theta[p] = dl_alloc_array(elements(p), sizeof **theta);
 		momentum[p] = dl_alloc_array(elements(p), sizeof **momentum);
+		owed[p] = dl_alloc_array(elements(p), sizeof **owed);
 		gather(p, start, theta[p]);
 	}
 }
@@ -566,10 +632,22 @@ static void report(char *const *named)
 	}
 	for (; *named; named++)
 		printf("%s ", *named);
-	printf("\t%.4f\t%llu\t%.3f\t%.1f\t%.3f\t%.3f\t%.3f\n", loss,
+	printf("\t%.4f\t%llu\t%.3f\t%.1f\t%.3f\t%.3f\t%.3f\t%.2f\t%.2f\n",
+		loss,
 		(unsigned long long)info.tokens, info.participation,
 		info.effective_h, overwritten / made, late / made,
-		merged / made);
+		merged / made, bits(set.push), bits(set.global));
+}
+
+/* A number, or the name of a codec. */
+static int read_value(const char *s, double *out)
+{
+	enum dl_codec codec;
+
+	if (dl_codec_parse(s, &codec))
+		return dl_parse_double(s, -1, 1e9, out);
+	*out = codec;
+	return 0;
 }
 
 static void read_settings(char *const *named)
@@ -586,7 +664,7 @@ static void read_settings(char *const *named)
 				&& !strncmp(known[i].name, *named, length))
 				break;
 		if (i == n || !(*named)[length]
-			|| dl_parse_double(*named + length + 1, -1, 1e9,
+			|| read_value(*named + length + 1,
 				(double *)((char *)&set + known[i].at))) {
 			fprintf(stderr, "quality: %s: no such setting\n",
 				*named);
