@@ -72,6 +72,12 @@ int dl_spool_open_folder(int spool, const char *path, int *fd, struct dl_err *e)
 	return code;
 }
 
+static int sync_folder(int folder)
+{
+	/* Some file systems cannot sync a folder and say EINVAL. */
+	return fsync(folder) && errno != EINVAL ? -1 : 0;
+}
+
 int dl_spool_make_folder(int spool, const char *path, struct dl_err *e)
 {
 	const char *name;
@@ -79,7 +85,10 @@ int dl_spool_make_folder(int spool, const char *path, struct dl_err *e)
 
 	if (code)
 		return code;
-	if (mkdirat(fd, name, 0777) && errno != EEXIST)
+	if (!mkdirat(fd, name, 0777))
+		code = sync_folder(fd) ? dl_fail_sys(e, DL_IOERR, "%s", path)
+				       : 0;
+	else if (errno != EEXIST)
 		code = dl_fail_sys(e, DL_CANTCREAT, "%s", path);
 	close(fd);
 	if (!code)
@@ -252,12 +261,6 @@ int dl_spool_hash(
 	if (at != size)
 		return dl_fail(e, DL_DATA, "has another size");
 	return 0;
-}
-
-static int sync_folder(int folder)
-{
-	/* Some file systems cannot sync a folder and say EINVAL. */
-	return fsync(folder) && errno != EINVAL ? -1 : 0;
 }
 
 static int write_parts(int fd, const struct iovec *part, size_t parts)
