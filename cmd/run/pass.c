@@ -59,12 +59,12 @@ static int open_store(struct pass *p, struct dl_err *e)
 {
 	const struct sync_options *o = &p->options->sync;
 	struct dl_err why;
-	int code = globals_open(&p->globals, o, e);
+	int code = globals_begin(&p->globals, o, e);
 
 	if (code != DL_NOINPUT)
 		return code;
 	p->fresh = !sync_create(o, &why);
-	code = globals_open(&p->globals, o, e);
+	code = globals_begin(&p->globals, o, e);
 	return code == DL_NOINPUT ? dl_fail(e, why.code, "%s", why.text) : code;
 }
 

@@ -24,19 +24,12 @@ static int begin_listening(struct server *s, struct dl_err *e)
 	return 0;
 }
 
-static int open_globals(struct server *s, struct dl_err *e)
-{
-	int code = globals_open(&s->globals, &s->options->sync, e);
-
-	return code ? code : globals_load_all(&s->globals, e);
-}
-
 /* Opens the store, and makes it first when there is none: one that nobody could
  * reach is not left behind. */
 static int open_store(struct server *s, int *fresh, struct dl_err *e)
 {
 	const struct serve_options *o = s->options;
-	int code = open_globals(s, e);
+	int code = globals_open(&s->globals, &o->sync, e);
 
 	*fresh = code == DL_NOINPUT;
 	if (!*fresh)
@@ -44,7 +37,7 @@ static int open_store(struct server *s, int *fresh, struct dl_err *e)
 	code = begin_listening(s, e);
 	if (!code)
 		code = sync_create(&o->sync, e);
-	return code ? code : open_globals(s, e);
+	return code ? code : globals_open(&s->globals, &o->sync, e);
 }
 
 static int make_core(

@@ -79,7 +79,7 @@ int globals_load_all(struct globals *g, struct dl_err *e)
 	return code;
 }
 
-int globals_open(
+int globals_begin(
 	struct globals *g, const struct sync_options *o, struct dl_err *e)
 {
 	int code = dl_store_open(&g->store, o->store, DL_STORE_OWN, e);
@@ -88,6 +88,19 @@ int globals_open(
 		return code;
 	allocate(g, o);
 	code = dl_coded_check(g->layout, &g->quant, e);
+	if (code)
+		globals_close(g);
+	return code;
+}
+
+int globals_open(
+	struct globals *g, const struct sync_options *o, struct dl_err *e)
+{
+	int code = globals_begin(g, o, e);
+
+	if (code)
+		return code;
+	code = globals_load_all(g, e);
 	if (code)
 		globals_close(g);
 	return code;

@@ -37,9 +37,11 @@ struct globals {
 	struct shelf shelf;
 };
 
-/* Opens the store of the options. A fragment is to be loaded before it is read
- * or merged. */
+/* Opens the store of the options and loads what it holds. */
 int globals_open(
+	struct globals *g, const struct sync_options *o, struct dl_err *e);
+/* Opens it only; a fragment is to be loaded before it is read or merged. */
+int globals_begin(
 	struct globals *g, const struct sync_options *o, struct dl_err *e);
 /* Loads what the store holds of fragment p, unless that was done. */
 int globals_load(struct globals *g, uint32_t p, struct dl_err *e);
