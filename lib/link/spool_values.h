@@ -1,11 +1,12 @@
 /*
- * The values that a spool publishes, read and checked.
+ * The values that a spool publishes, and the updates that led there, read and
+ * checked.
  */
 #ifndef DL_LINK_SPOOL_VALUES_H
 #define DL_LINK_SPOOL_VALUES_H
 
 #include "link/spool.h"
-#include "tensor/layout.h"
+#include "tensor/coded.h"
 
 /*
  * Fragment p at the version that a row of global/latest has, into values, its
@@ -15,5 +16,13 @@
  */
 int dl_spool_read_values(int spool, const struct dl_layout *l, uint32_t p,
 	const struct dl_spool_global *what, float *values, struct dl_err *e);
+
+/*
+ * The update of that row, which has one, likewise: its data into data (cleared
+ * first), and update opened on them; release it also after a failure.
+ */
+int dl_spool_read_update(int spool, const struct dl_layout *l, uint32_t p,
+	const struct dl_spool_global *what, struct dl_buf *data,
+	struct dl_coded *update, struct dl_err *e);
 
 #endif
