@@ -87,6 +87,8 @@ static void welcome(struct spool_link *s, uint64_t clock, const struct look *k)
 		seqs[p] = is_known(s, k) ? k->taken.fragment[p].taken : 0;
 		s->fragment[p].answer = (struct dl_spool_answer){0};
 	}
+	weights_expect_updates(
+		&s->learner->weights, strcmp(s->latest.global, "f32") != 0);
 	s->learner->uplink.welcomed = 1;
 	s->ending = 0;
 	s->stale = 1;

@@ -20,10 +20,15 @@ struct get {
 	struct dl_spool_global what;
 	int final;
 	float *values; /* of the shelf */
+	int by_update; /* what is here is its base; then it was of use */
+	struct dl_buf codes;
+	struct dl_coded update; /* over codes */
+	uint64_t bytes;		/* of the file that was used */
 	int code;
 	struct dl_err err;
 };
 
+/* The update, where it is of use; else the values. */
 static void get_run(struct dl_errand *errand)
 {
 	struct get *g = (struct get *)errand;
@@ -32,8 +37,13 @@ static void get_run(struct dl_errand *errand)
 	g->code = dl_spool_open(g->folder, &spool, &g->err);
 	if (g->code)
 		return;
-	g->code = dl_spool_read_values(
-		spool, g->layout, g->p, &g->what, g->values, &g->err);
+	if (g->by_update)
+		g->by_update = !dl_spool_read_update(spool, g->layout, g->p,
+			&g->what, &g->codes, &g->update, &g->err);
+	if (!g->by_update)
+		g->code = dl_spool_read_values(
+			spool, g->layout, g->p, &g->what, g->values, &g->err);
+	g->bytes = g->by_update ? g->what.update_bytes : g->what.bytes;
 	close(spool);
 }
 
@@ -51,8 +61,14 @@ static void hand_over(struct get *g)
 	s->gets_failed = 0;
 	s->fragment[g->p].got = g->what.version;
 	s->fragment[g->p].final = g->final;
-	l->uplink.bytes_in += g->what.bytes;
-	weights_came(&l->weights, g->p, g->what.version, g->values);
+	l->uplink.bytes_in += g->bytes;
+	if (g->by_update) {
+		weights_add_update(
+			&l->weights, g->p, g->what.version, &g->update);
+	} else {
+		weights_came(&l->weights, g->p, g->what.version, g->values);
+		g->values = NULL;
+	}
 	learner_event(l, &ev);
 }
 
@@ -72,20 +88,21 @@ static void get_done(struct dl_errand *errand)
 {
 	struct get *g = (struct get *)errand;
 	struct spool_link *s = g->link;
+	int dropped = errand->dropped;
 
 	s->getting = 0;
-	if (!errand->dropped && !g->code) {
+	if (!dropped && !g->code) {
 		hand_over(g);
-	} else {
-		shelf_give(&s->learner->weights.shelf, g->p, g->values);
-		if (!errand->dropped) {
-			cmd_debug("%s: trying again", g->err.text);
-			do_without(s);
-		}
+	} else if (!dropped) {
+		cmd_debug("%s: trying again", g->err.text);
+		do_without(s);
 	}
-	if (!errand->dropped)
-		spool_get(s);
+	shelf_give(&s->learner->weights.shelf, g->p, g->values);
+	dl_coded_release(&g->update);
+	dl_buf_free(&g->codes);
 	free(g);
+	if (!dropped)
+		spool_get(s);
 }
 
 /* Does the core lack what latest has of p? The final word it needs whatever it
@@ -98,6 +115,15 @@ static int is_wanted(const struct spool_link *s, uint32_t p)
 		return 0;
 	return dl_version_cmp(s->latest.fragment[p].version, f->got) > 0 ||
 	       (s->latest.state >= DL_SPOOL_FINAL && !f->final);
+}
+
+/* Its update starts from what is here. The last values come whole. */
+static int is_updated(const struct spool_link *s,
+	const struct dl_spool_global *what, uint32_t p)
+{
+	return what->base.epoch && s->latest.state < DL_SPOOL_FINAL &&
+	       weights_judge_update(&s->learner->weights, p, what->base,
+		       what->version) == UPDATE_ADD;
 }
 
 /* One at a time: each takes memory. */
@@ -120,6 +146,7 @@ void spool_get(struct spool_link *s)
 		.p = p,
 		.what = s->latest.fragment[p],
 		.final = s->latest.state >= DL_SPOOL_FINAL,
+		.by_update = is_updated(s, &s->latest.fragment[p], p),
 		.values = shelf_take(&l->weights.shelf, p)};
 	dl_errands_add(s->errands, &g->errand);
 }
