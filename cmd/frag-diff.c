@@ -7,8 +7,11 @@
 #include "cmd/frag.h"
 #include "tensor/diff.h"
 
+static const uint32_t ALL = UINT32_MAX; /* fragments */
+
 struct options {
 	const char *layout, *output, *base, *model;
+	uint32_t fragment; /* or ALL */
 	int zstd;
 	struct dl_diff_meta *meta;
 	size_t metas;
@@ -34,12 +37,18 @@ static int write_deltas(const struct options *d, const struct dl_model *base,
 	const struct dl_model *theta, const struct dl_layout *l,
 	struct dl_err *e)
 {
-	uint32_t n = l ? l->fragments : 1;
+	uint32_t n = l ? l->fragments : 1, i = 0;
 	struct dl_output o;
-	int rc = dl_output_open(&o, d->output, e);
+	int rc;
 
+	if (d->fragment != ALL && d->fragment >= n)
+		return dl_fail(e, DL_DATA, "%s: has no fragment %u", d->layout,
+			d->fragment);
+	if (d->fragment != ALL)
+		n = (i = d->fragment) + 1;
+	rc = dl_output_open(&o, d->output, e);
 	dl_output_compress(&o, d->zstd);
-	for (uint32_t i = 0; !rc && i < n; i++)
+	for (; !rc && i < n; i++)
 		rc = dl_diff_write(base, theta, l, i, d->meta, d->metas, &o, e);
 	if (!rc)
 		rc = dl_output_commit(&o, e);
@@ -71,12 +80,13 @@ int frag_diff(int argc, char **argv)
 	static const struct option options[] = {
 		{"layout", required_argument, NULL, 'l'},
 		{"meta", required_argument, NULL, 'm'},
-		{"output", required_argument, NULL, 'o'}, CMD_ZSTD_LONG,
+		{"output", required_argument, NULL, 'o'},
+		{"fragment", required_argument, NULL, 'p'}, CMD_ZSTD_LONG,
 		CMD_LONG, {0}};
-	struct options d = {.output = "-", .model = "-"};
+	struct options d = {.output = "-", .model = "-", .fragment = ALL};
 	int opt, code;
 
-	while ((opt = getopt_long(argc, argv, "l:m:o:" CMD_ZSTD CMD_SHORT,
+	while ((opt = getopt_long(argc, argv, "l:m:o:p:" CMD_ZSTD CMD_SHORT,
 			options, NULL)) != -1)
 		switch (opt) {
 		case 'l':
@@ -88,6 +98,10 @@ int frag_diff(int argc, char **argv)
 		case 'o':
 			d.output = optarg;
 			break;
+		case 'p':
+			d.fragment = (uint32_t)cmd_u64(
+				"-p", optarg, 0, ALL - 1);
+			break;
 		case 'z':
 			d.zstd = cmd_zstd(optarg);
 			break;
@@ -96,6 +110,8 @@ int frag_diff(int argc, char **argv)
 		}
 	if (argc - optind < 1 || argc - optind > 2)
 		cmd_usage("diff takes a base and a model");
+	if (d.fragment != ALL && !d.layout)
+		cmd_usage("-p needs a layout");
 	d.base = argv[optind];
 	if (optind + 1 < argc)
 		d.model = argv[optind + 1];
