@@ -20,3 +20,38 @@ example() {
 @test "cron-spool.sh" {
 	example cron-spool.sh
 }
+
+@test "spool-learner.sh" {
+	cd "$BATS_TEST_TMPDIR"
+	seq 10000 | sed 's/.*/& bottles of beer on the wall/' >text
+	dl-train init -q -L 1 -H 2 -d 16 -c 16 start
+	options=(-H 6 --quorum 2 --steps 100)
+	dl-sync run "${options[@]}" --fragments 2 spool start || [ $? -eq 75 ]
+	STEPS=12 BATCH=2 POLL=0.1 "$abs_top_srcdir/examples/spool-learner.sh" \
+		spool script start/config.json text 3>&- &
+	script=$!
+	until [ -e spool/learner/script ]; do
+		sleep 0.1
+	done
+	dl-learn -q -n program --poll 100ms dir:spool -- dl-train run -q -b 2 \
+		--step-time 50ms start text 3>&- &
+	program=$!
+	tries=0
+	until grep -q 'state done' spool/global/latest; do
+		dl-sync run "${options[@]}" -o out.safetensors spool ||
+			[ $? -eq 75 ]
+		tries=$((tries + 1))
+		[ $tries -lt 300 ]
+		sleep 0.1
+	done
+	wait $script
+	wait $program
+	[ -z "$(ls spool/refused)" ]
+	[ "$(grep -c '"push".*"learner":"script"' spool/store/tape)" -ge 2 ]
+	dl-frag check -l spool/layout.tsv out.safetensors
+}
+
+@test "two-sites.sh" {
+	command -v rsync || skip "there is no rsync"
+	example two-sites.sh
+}
