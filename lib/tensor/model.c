@@ -137,7 +137,8 @@ static void list_plain(struct dl_model *m, size_t file, size_t record)
 	}
 }
 
-/* The tensors of a record that is encoded, as they are meant. */
+/* The tensors of a record that is encoded, as they are meant. Those in F16 or
+ * BF16 are what they are: a model that was made smaller stays so. */
 static void list_coded(struct dl_model *m, size_t file, size_t record,
 	const struct dl_decode *d)
 {
@@ -151,7 +152,7 @@ static void list_coded(struct dl_model *m, size_t file, size_t record,
 		*t = (struct dl_model_tensor){
 			.info = *c->stored, .file = file, .record = record};
 		t->info.offset += d->record->at;
-		if (!c->coded)
+		if (!c->scales)
 			continue;
 		t->coded = c;
 		t->decode = d;

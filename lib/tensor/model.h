@@ -1,7 +1,8 @@
 /*
  * Models on disk: one safetensors file, a sharded set with
  * model.safetensors.index.json, or any set of records, seen as one list of
- * tensors. Those that are encoded are seen, and read, as what they decode to.
+ * tensors. Those that are codes with scales are seen, and read, as what they
+ * decode to.
  */
 #ifndef DL_TENSOR_MODEL_H
 #define DL_TENSOR_MODEL_H
