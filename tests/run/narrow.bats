@@ -152,6 +152,24 @@ goes_on() {
 	is_better
 }
 
+@test "a learner that lacks what updates start from asks for values" {
+	syncer
+	learner ann
+	wait_for has 6 '"merged"' tape
+	kill "${pid[syncer]}"
+	ends syncer
+	# Until now there was no need to keep such values.
+	syncer --global int4
+	wait_for has 1 '"want"' tape
+	goes_on 12
+	updates 3
+	dl-sync end "$link"
+	ends syncer
+	ends ann
+	[ "$(grep -c '"want"' tape)" -le 3 ]
+	is_better
+}
+
 @test "a codec has to be one" {
 	run dl-sync serve --store store --listen "$link" --global int3 \
 		m/model.safetensors
