@@ -30,21 +30,48 @@ static int is_here(const struct pass *p, const struct stashed *s)
 	return l && l->here && l->instance == s->instance;
 }
 
-int give_check(const struct pass *p, const struct stashed *s, struct dl_err *e)
+int give_in_order(
+	const struct pass *p, const struct stashed *s, struct dl_err *e)
 {
 	const struct dl_message *m = &s->push;
+
+	if (m->seq > 1 + dl_sync_taken(
+				 p->core, s->learner, s->instance, m->fragment))
+		return dl_fail(e, DL_NO, "the push before it is missing");
+	return 0;
+}
+
+int give_check(const struct pass *p, const struct stashed *s, struct dl_err *e)
+{
 	struct dl_sync_event ev = event_of(s, 0);
 	enum dl_refusal r;
 
 	if (!is_here(p, s))
 		return dl_fail(e, DL_NO, "its learner has not said hello");
-	if (m->seq > 1 + dl_sync_taken(
-				 p->core, s->learner, s->instance, m->fragment))
-		return dl_fail(e, DL_NO, "the push before it is missing");
+	if (give_in_order(p, s, e))
+		return DL_NO;
 	r = dl_sync_judge(p->core, &ev);
 	if (r == DL_REFUSED_COUNT || r == DL_REFUSED_CLOCK)
 		return dl_fail(e, DL_NO, "its learner has not told its steps");
 	return 0;
+}
+
+void give_explain(struct pass *p, const struct stashed *s)
+{
+	struct dl_sync_learner_info info;
+	uint64_t clock = s->push.step, steps = s->push.steps;
+	uint64_t tokens = s->push.tokens;
+
+	if (!give_check(p, s, NULL))
+		return;
+	for (size_t i = 0; is_here(p, s) && dl_sync_learner(p->core, i, &info);
+		i++)
+		if (!strcmp(info.name, s->learner)) {
+			clock = info.clock > clock ? info.clock : clock;
+			steps += info.steps;
+			tokens += info.tokens;
+		}
+	roll_join_gone(p, s->learner, s->instance, clock, steps, tokens);
 }
 
 /* Its data, in memory. */

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "cmd/cmd.h"
 #include "cmd/run/give.h"
 #include "link/spool_file.h"
@@ -131,13 +132,18 @@ static int check_names(const struct inbox_push *push, const struct stashed *s,
 
 /* DL_NO when it is to wait for what explains it. */
 static int take_copy(struct pass *p, struct inbox_push *push, uint64_t id,
-	int stale, struct dl_err *e)
+	int gone, int stale, struct dl_err *e)
 {
 	struct stashed s;
 	int code = stash_look(&p->stash, id, p->run->name, &s, e);
 
 	if (!code)
 		code = check_names(push, &s, e);
+	if (!code && gone) {
+		code = give_in_order(p, &s, e);
+		if (!code)
+			give_explain(p, &s);
+	}
 	if (!code && !stale)
 		code = give_check(p, &s, e);
 	if (!code)
@@ -160,7 +166,8 @@ static void settle(struct pass *p, struct inbox_push *push)
 }
 
 /* 0, also when it is left or set apart; else what ends the pass. */
-static int take(struct pass *p, struct inbox_push *push, struct dl_err *e)
+static int take(
+	struct pass *p, struct inbox_push *push, int gone, struct dl_err *e)
 {
 	int stale = p->now - seen_since(&p->seen, push->path, "", p->now) >=
 		    p->options->stale_ns;
@@ -175,13 +182,18 @@ static int take(struct pass *p, struct inbox_push *push, struct dl_err *e)
 			return dl_fail(e, code, "%s", why.text);
 	}
 	if (!code) {
-		code = take_copy(p, push, id, stale, &why);
+		code = take_copy(p, push, id, gone, stale, &why);
 		if (!code) {
 			settle(p, push);
 			return 0;
 		}
 		stash_remove(&p->stash, id);
 	} else if (code == DL_NOINPUT) {
+		return 0;
+	}
+	if (gone && code != DL_DATA) {
+		cmd_debug("%s: of a process that is gone: %s", push->path,
+			why.text);
 		return 0;
 	}
 	if (code == DL_DATA || stale) {
@@ -195,12 +207,62 @@ static int take(struct pass *p, struct inbox_push *push, struct dl_err *e)
 	return 0;
 }
 
+/* The instance that it says it is of; 0 when it cannot be read. Only the order
+ * in which pushes are taken hangs on it. */
+static uint64_t instance_of(const struct pass *p, const struct inbox_push *push)
+{
+	unsigned char length[8];
+	struct dl_buf json = DL_BUF_INIT;
+	struct dl_header h;
+	uint64_t instance = 0, n;
+	int fd;
+
+	if (open_push(p, push, &fd, NULL))
+		return 0;
+	n = dl_read_full(fd, length, sizeof length) == sizeof length
+		    ? dl_le64(length)
+		    : HEADER_MAX;
+	if (n < HEADER_MAX) {
+		dl_buf_reserve(&json, n);
+		if (dl_read_full(fd, json.data, n) == (ssize_t)n &&
+			!dl_header_parse(&h, json.data, n, NULL)) {
+			dl_header_meta_u64(&h, "dl.instance", &instance, NULL);
+			dl_header_release(&h);
+		}
+	}
+	dl_buf_free(&json);
+	close(fd);
+	return instance;
+}
+
+/* Is it of a process that was there under that name before the one of now? */
+static int is_of_gone(const struct pass *p, const struct roll *r,
+	const struct inbox_push *push)
+{
+	const struct roll_learner *l = roll_find(r, push->learner);
+	uint64_t instance = l ? instance_of(p, push) : 0;
+
+	return instance && instance != l->says.instance;
+}
+
+int inbox_take_gone(struct inbox *in, struct pass *p, const struct roll *r,
+	struct dl_err *e)
+{
+	int code = 0;
+
+	for (size_t i = 0; !code && i < in->pushes && !pass_stopped(p); i++)
+		if (is_of_gone(p, r, in->push + i))
+			code = take(p, in->push + i, 1, e);
+	return code;
+}
+
 int inbox_take(struct inbox *in, struct pass *p, struct dl_err *e)
 {
 	int code = 0;
 
 	for (size_t i = 0; !code && i < in->pushes && !pass_stopped(p); i++)
-		code = take(p, in->push + i, e);
+		if (in->push[i].fate == INBOX_WAITS)
+			code = take(p, in->push + i, 0, e);
 	return code;
 }
 

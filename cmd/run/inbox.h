@@ -5,7 +5,7 @@
 #ifndef CMD_RUN_INBOX_H
 #define CMD_RUN_INBOX_H
 
-#include "cmd/run/pass.h"
+#include "cmd/run/roll.h"
 
 struct inbox_push {
 	char learner[DL_NAME_MAX + 1];
@@ -25,6 +25,10 @@ struct inbox {
 int inbox_list(struct inbox *in, struct pass *p, struct dl_err *e);
 void inbox_release(struct inbox *in);
 
+/* First those of processes that are gone, whose names others have by now: before
+ * roll_tell, since then it is the others whose pushes are taken. */
+int inbox_take_gone(struct inbox *in, struct pass *p, const struct roll *r,
+	struct dl_err *e);
 /* Copies each push and tells the core; 73 or 74 when the copy fails. */
 int inbox_take(struct inbox *in, struct pass *p, struct dl_err *e);
 /* Are there pushes of that learner that were not taken? For roll_tell_last. */

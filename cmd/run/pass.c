@@ -132,6 +132,8 @@ static int gather(struct pass *p, struct inbox *in, struct dl_err *e)
 
 	if (!code)
 		code = roll_read(&roll, p, e);
+	if (!code)
+		code = inbox_take_gone(in, p, &roll, e);
 	/* What learners say first: a pass that was killed may have copied a
 	 * push and not noted the steps that it is made of. */
 	if (!code) {

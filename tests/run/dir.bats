@@ -123,6 +123,30 @@ is_another() {
 	wait_for is_past ann 1
 }
 
+@test "what a killed learner has put is merged, under its old instance" {
+	passes
+	joins ann
+	wait_for merges 2
+	touch over
+	ends passes
+	rm over
+	wait_for is_in_new ann
+	first=$(said ann instance)
+	kill_hard ann
+	joins ann
+	wait_for is_another ann "$first"
+	last=$(ls spool/new/ann | head -n 1)
+	one_pass
+	[ ! -e "spool/new/ann/$last" ]
+	grep -q "\"push\".*\"instance\":$first" <(tail -n 30 spool/store/tape)
+	background passes pass_on
+	touch spool/end
+	ends passes
+	ends ann
+	is_better
+	[ -z "$(ls spool/refused)" ]
+}
+
 @test "SIGTERM leaves the last work in the folder, without a syncer" {
 	passes
 	joins ann
