@@ -45,9 +45,14 @@ int give_check(const struct pass *p, const struct stashed *s, struct dl_err *e)
 {
 	struct dl_sync_event ev = event_of(s, 0);
 	enum dl_refusal r;
+	uint64_t taken;
 
 	if (!is_here(p, s))
 		return dl_fail(e, DL_NO, "its learner has not said hello");
+	taken = dl_sync_taken(
+		p->core, s->learner, s->instance, s->push.fragment);
+	if (s->push.seq <= taken)
+		return 0;
 	if (give_in_order(p, s, e))
 		return DL_NO;
 	r = dl_sync_judge(p->core, &ev);
@@ -154,13 +159,19 @@ static void join_gone(struct pass *p, const struct stashed *who)
 	roll_join_gone(p, who->learner, who->instance, clock, steps, tokens);
 }
 
-static void join(struct pass *p, const struct roll *r, const struct stashed *s)
+/* A pass that was killed may have copied a push, and not noted that its learner
+ * is here, nor the steps that it is made of. */
+static void hear(
+	struct pass *p, const struct roll *roll, const struct stashed *s)
 {
-	const struct roll_learner *l = roll_find(r, s->learner);
+	const struct roll_learner *l = roll_find(roll, s->learner);
+	struct dl_sync_event ev = event_of(s, 0);
+	enum dl_refusal r = dl_sync_judge(p->core, &ev);
 
 	if (l && l->says.instance == s->instance)
 		roll_tell_one(p, l);
-	else
+	else if (!is_here(p, s) || r == DL_REFUSED_COUNT ||
+		 r == DL_REFUSED_CLOCK)
 		join_gone(p, s);
 }
 
@@ -198,8 +209,7 @@ int give_again(struct pass *p, const struct roll *r, struct dl_err *e)
 			continue;
 		code = stash_look(&p->stash, id, p->run->name, &s, e);
 		if (!code) {
-			if (!is_here(p, &s))
-				join(p, r, &s);
+			hear(p, r, &s);
 			if (!give_known(p, &s, id))
 				p->stash.id[i] = 0;
 		} else {

@@ -132,16 +132,15 @@ static int gather(struct pass *p, struct inbox *in, struct dl_err *e)
 
 	if (!code)
 		code = roll_read(&roll, p, e);
+	/* First what may be of a process whose name another has now. */
+	if (!code)
+		code = give_again(p, &roll, e);
 	if (!code)
 		code = inbox_take_gone(in, p, &roll, e);
-	/* What learners say first: a pass that was killed may have copied a
-	 * push and not noted the steps that it is made of. */
 	if (!code) {
 		roll_tell(&roll, p);
-		code = give_again(p, &roll, e);
-	}
-	if (!code)
 		code = inbox_take(in, p, e);
+	}
 	if (!code) {
 		tell_end(p);
 		roll_tell_last(&roll, p, inbox_waits, in);

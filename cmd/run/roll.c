@@ -150,11 +150,22 @@ static void join(struct pass *p, const struct roll_learner *l)
 	pass_event(p, &ev);
 }
 
+/* What the core knows of it. */
+static int find_info(const struct pass *p, const char *name,
+	struct dl_sync_learner_info *info)
+{
+	for (size_t i = 0; dl_sync_learner(p->core, i, info); i++)
+		if (!strcmp(info->name, name))
+			return 1;
+	return 0;
+}
+
 void roll_join_gone(struct pass *p, const char *name, uint64_t instance,
 	uint64_t clock, uint64_t steps, uint64_t tokens)
 {
 	struct dl_version *none =
 		dl_alloc_array(p->layout->fragments, sizeof *none);
+	struct dl_sync_learner_info info;
 	struct dl_sync_event ev = {.kind = DL_EV_JOIN,
 		.learner = name,
 		.instance = instance,
@@ -164,18 +175,12 @@ void roll_join_gone(struct pass *p, const char *name, uint64_t instance,
 		.versions = none,
 		.loss = NAN};
 
+	if (find_info(p, name, &info) && info.instance == instance) {
+		ev.steps += info.steps;
+		ev.tokens += info.tokens;
+	}
 	pass_event(p, &ev);
 	free(none);
-}
-
-/* What the core knows of it. */
-static int find_info(const struct pass *p, const char *name,
-	struct dl_sync_learner_info *info)
-{
-	for (size_t i = 0; dl_sync_learner(p->core, i, info); i++)
-		if (!strcmp(info->name, name))
-			return 1;
-	return 0;
 }
 
 static void tell_step(struct pass *p, const struct roll_learner *l)

@@ -458,3 +458,23 @@ both() {
 	[ "$(version 0)" = 1.1 ]
 	[ "$(answer ann 0) $(answer ben 0)" = "1 1 round - 1 1 round -" ]
 }
+
+@test "a push that a killed pass has copied counts once, whoever has the name" {
+	first --quorum 2
+	two_pushes
+	cp spool/new/ann/* spool/store/push/1
+	cp spool/new/ben/* spool/store/push/2
+	rm spool/new/ben/*
+	# Another process of that name: its forerunner's work is not lost.
+	say ben 3 0
+	pass 75
+	[ "$(answer ann 0)" = "1 0 round -" ]
+	[ "$(ls spool/store/push | xargs)" = "1 2" ]
+	[ -z "$(ls spool/new/ann)" ]
+	say ben 3 6
+	push ben 3 0 1 6 6 3
+	pass 0
+	[ "$(version 0)" = 1.1 ]
+	[ "$(answer ben 0)" = "1 1 round -" ]
+	[ -z "$(ls spool/store/push)" ]
+}
