@@ -105,7 +105,12 @@ static int begin(struct pass *p, struct dl_err *e)
 		code = publish_read(p, e);
 	if (!code)
 		code = stash_open(&p->stash, o->store, e);
-	return code ? code : resume(p, e);
+	if (!code)
+		code = resume(p, e);
+	/* An id that the core still holds is nobody else's, file or not. */
+	if (!code && p->stash.last < p->book.ids)
+		p->stash.before = p->stash.last = p->book.ids;
+	return code;
 }
 
 /* The run is to end when somebody asks for it, and an end that the core has
