@@ -2,6 +2,8 @@
  * dl-sync run, crashed at every call of every pass of a small run. Its two
  * learners are played here: each push adds 1 to a place of its own, so that at
  * the end every place tells whether its push was merged once.
+ *
+ * Arguments choose kinds of crashes; DL_CRASH_ALL tries them at every call.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -484,12 +486,14 @@ static void test_crashes(const char *what, unsigned seed)
  * 0 when none does. */
 static unsigned noticed(const char *skip, int i, unsigned from)
 {
-	static const char *const cuts[] = {"power", "data"};
+	static const char *const cuts[] = {"power", "data", "mixed", "mixed"};
 
 	for (unsigned at = from; at <= points[i].calls; at++)
-		for (int k = 0; k < 2; k++) {
-			struct crash plan = {
-				.what = cuts[k], .at = at, .skip = skip};
+		for (unsigned k = 0; k < sizeof cuts / sizeof *cuts; k++) {
+			struct crash plan = {.what = cuts[k],
+				.at = at,
+				.seed = k,
+				.skip = skip};
 
 			if (!survives(&plan, i))
 				return at;
@@ -500,14 +504,16 @@ static unsigned noticed(const char *skip, int i, unsigned from)
 /* A push that was taken is nowhere else. */
 static void test_left_out(void)
 {
-	static const char *const syncs[] = {
-		"*/store/push/*.tmp.*", "*/store/push"};
+	static const struct {
+		const char *sync;
+		unsigned from;
+	} tests[] = {{"*/store/push/*.tmp.*", 16}, {"*/store/push", 21}};
 
-	for (size_t i = 0; i < sizeof syncs / sizeof *syncs; i++) {
-		unsigned at = noticed(syncs[i], 3, 14);
+	for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
+		unsigned at = noticed(tests[i].sync, 3, tests[i].from);
 
 		ok(at != 0, "without the sync of %s it fails (at call %u)",
-			syncs[i], at);
+			tests[i].sync, at);
 	}
 }
 
@@ -591,23 +597,45 @@ static void test_errors(const char *what)
 	ok(tried && !bad, "%s at %u calls", what, tried);
 }
 
+/* Is it named, or nothing? */
+static int is_wanted(char **names, const char *what)
+{
+	int wanted = !*names;
+
+	for (; *names; names++)
+		wanted = wanted || !strcmp(*names, what);
+	return wanted;
+}
+
+static void test_kinds(char **names)
+{
+	static const char *const kinds[] = {"kill", "power", "data", "names"};
+
+	for (unsigned seed = 0; seed < 4; seed++)
+		if (is_wanted(names, kinds[seed]))
+			test_crashes(kinds[seed], seed);
+	if (is_wanted(names, "mixed"))
+		for (unsigned seed = 4; seed < (crash_all() ? 9 : 5); seed++)
+			test_crashes("mixed", seed);
+	if (is_wanted(names, "lie"))
+		test_lies();
+	if (is_wanted(names, "full"))
+		test_errors("full");
+	if (is_wanted(names, "EIO"))
+		test_errors("EIO");
+	if (is_wanted(names, "left-out")) {
+		test_left_out();
+		test_each_left_out();
+	}
+}
+
 int main(int argc, char **argv)
 {
 	(void)argc;
 	crash_begin(argv);
 	set_up();
 	make_points();
-	test_crashes("kill", 0);
-	test_crashes("power", 1);
-	test_crashes("data", 2);
-	test_crashes("names", 3);
-	for (unsigned seed = 4; seed < (crash_all() ? 9 : 5); seed++)
-		test_crashes("mixed", seed);
-	test_lies();
-	test_errors("full");
-	test_errors("EIO");
-	test_left_out();
-	test_each_left_out();
+	test_kinds(argv + 1);
 	dl_layout_release(&layout);
 	crash_done();
 	return done_testing();
