@@ -27,7 +27,8 @@ static int step(struct merge *m, uint32_t p, struct dl_err *e)
 	if (base_read(&m->base, p, r->theta, e) ||
 		momentum_read(&m->momentum, &m->base, p, r->momentum, e))
 		return e->code;
-	round_step(r, p);
+	if (round_step(r, p, e))
+		return e->code;
 	if (m->options->state && momentum_write(&m->momentum, &m->base, p,
 					 r->momentum, &m->state, e))
 		return e->code;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cmd/merge/meta.h"
+#include "tensor/arith.h"
 #include "tensor/emit.h"
 
 /* A record in the making. */
@@ -22,13 +23,23 @@ static int fill(void *ctx, size_t handle, uint64_t at, void *block, size_t n,
 {
 	const struct making *m = ctx;
 	const struct entry *entry = &m->entry[handle];
-	enum dl_dtype dtype = entry->t->info.dtype;
-	size_t width = dl_dtype_bits(dtype) / 8;
+	const struct dl_tensor *info = &entry->t->info;
+	enum dl_dtype dtype = info->dtype;
+	size_t width = dl_dtype_bits(dtype) / 8, bad;
+	const float *values;
+	char name[80];
 
 	if (!entry->values)
 		return dl_model_read(&m->b->model, entry->t, at, block, n, e);
-	dl_from_f32(block, entry->values + at / width, dtype, n / width);
-	return 0;
+	values = entry->values + at / width;
+	dl_from_f32(block, values, dtype, n / width);
+	bad = dl_find_overflow(block, values, dtype, n / width);
+	if (bad == n / width)
+		return 0;
+	return dl_fail(e, DL_DATA,
+		"tensor \"%s\": element %llu is too large for %s",
+		dl_scrub(name, sizeof name, info->name.s, info->name.n),
+		(unsigned long long)(at / width + bad), dl_dtype_name(dtype));
 }
 
 static void take(

@@ -241,7 +241,25 @@ int round_merge(struct round *r, uint32_t p, const struct delta *d, size_t n,
 	return rc;
 }
 
-void round_step(struct round *r, uint32_t p)
+/* What a step made of fragment p; tied tensors have no part in it. */
+static int check_step(const struct round *r, uint32_t p, const float *packed,
+	struct dl_err *e)
+{
+	const struct dl_layout *l = &r->base->layout;
+	const struct dl_layout_fragment *f = &l->fragment[p];
+	int rc = 0;
+
+	for (size_t i = f->first; !rc && i < f->first + f->tensors; i++) {
+		const struct dl_layout_tensor *t = &l->tensor[i];
+
+		if (t->rule != DL_ALIAS)
+			rc = check_block(t, t->offset, packed + t->offset,
+				t->elements, e);
+	}
+	return rc ? dl_at(e, "outer step") : 0;
+}
+
+int round_step(struct round *r, uint32_t p, struct dl_err *e)
 {
 	struct dl_segment *segment;
 	size_t segments =
@@ -250,4 +268,9 @@ void round_step(struct round *r, uint32_t p)
 	dl_outer_step(r->pool, &r->options->outer, segment, segments, r->update,
 		r->theta, r->momentum);
 	free(segment);
+	return check_step(r, p, r->theta, e) ||
+			       (r->options->outer.mu != 0 &&
+				       check_step(r, p, r->momentum, e))
+		       ? e->code
+		       : 0;
 }

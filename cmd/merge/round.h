@@ -33,7 +33,8 @@ void round_release(struct round *r);
  */
 int round_merge(struct round *r, uint32_t p, const struct delta *d, size_t n,
 	struct dl_err *e);
-/* The outer step of theta, with momentum. */
-void round_step(struct round *r, uint32_t p);
+/* The outer step of theta, with momentum. 65 when a value or its momentum is
+ * not finite any more. */
+int round_step(struct round *r, uint32_t p, struct dl_err *e);
 
 #endif

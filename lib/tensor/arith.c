@@ -160,3 +160,32 @@ void dl_add(void *theta, const float *delta, enum dl_dtype t, size_t n)
 		if (delta[i] != 0)
 			add_one(p + i * width, delta[i], t);
 }
+
+static int is_infinite(const unsigned char *p, enum dl_dtype t)
+{
+	switch (t) {
+	case DL_F64:
+		return isinf(load_f64(p));
+	case DL_F32:
+		return (dl_le32(p) & 0x7fffffff) == 0x7f800000;
+	case DL_F16:
+		return (dl_le16(p) & 0x7fff) == 0x7c00;
+	case DL_BF16:
+		return (dl_le16(p) & 0x7fff) == 0x7f80;
+	default:
+		return 0;
+	}
+}
+
+size_t dl_find_overflow(
+	const void *theta, const float *value, enum dl_dtype t, size_t n)
+{
+	unsigned width = dl_dtype_bits(t) / 8;
+	const unsigned char *p = theta;
+	size_t i = 0;
+
+	while (i < n && !(is_infinite(p + i * width, t) && value[i] != 0 &&
+				isfinite(value[i])))
+		i++;
+	return i;
+}

@@ -44,6 +44,23 @@ static int read_f32(const struct joined *d, const struct dl_model_tensor *t,
 	return rc;
 }
 
+/* Of the n elements of t from element at on, which f32 made. */
+static int check_range(const struct joined *d, const struct entry *t,
+	uint64_t at, const void *block, size_t n, struct dl_err *e)
+{
+	size_t bad = dl_find_overflow(block, d->f32, t->dtype, n);
+	char name[80];
+
+	return bad == n ? 0
+			: dl_fail(e, DL_DATA,
+				  "tensor \"%s\": element %llu is too large for "
+				  "%s",
+				  dl_scrub(name, sizeof name, t->name.s,
+					  t->name.n),
+				  (unsigned long long)at + bad,
+				  dl_dtype_name(t->dtype));
+}
+
 static int fill(void *ctx, size_t handle, uint64_t at, void *block, size_t n,
 	struct dl_err *e)
 {
@@ -58,16 +75,18 @@ static int fill(void *ctx, size_t handle, uint64_t at, void *block, size_t n,
 		rc = dl_model_read(d->j->base, t->base, at, block, n, e);
 		if (!rc)
 			rc = read_f32(d, t->part, at / width, n / width, e);
-		if (!rc)
-			dl_add(block, d->f32, t->dtype, n / width);
-		return rc;
+		if (rc)
+			return rc;
+		dl_add(block, d->f32, t->dtype, n / width);
+		return check_range(d, t, at / width, block, n / width, e);
 	}
 	if (t->part->info.dtype == t->dtype)
 		return dl_model_read(d->j->parts, t->part, at, block, n, e);
 	rc = read_f32(d, t->part, at / width, n / width, e);
-	if (!rc)
-		dl_from_f32(block, d->f32, t->dtype, n / width);
-	return rc;
+	if (rc)
+		return rc;
+	dl_from_f32(block, d->f32, t->dtype, n / width);
+	return check_range(d, t, at / width, block, n / width, e);
 }
 
 static void add(struct joined *d, const struct entry *t, uint64_t size)

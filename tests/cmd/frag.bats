@@ -108,6 +108,29 @@ refused() {
 	[ "$(dl-frag show delta | grep -c dl.kind=delta)" -eq 1 ]
 }
 
+# spoil VALUE FILE: makes its last element, an F32, that value.
+spoil() {
+	printf "$1" | dd of="$2" bs=1 seek=$(($(stat -c %s "$2") - 4)) \
+		conv=notrunc status=none
+}
+
+@test "a sum or value that its type cannot hold is named" {
+	make_llama
+	dl-frag diff m m >delta
+	cp m high
+	spoil '\346\261\141\177' high # 3e38
+	spoil '\346\261\141\177' delta
+	refused 65 'tensor "model.norm.weight": element 7 is too large for F32' \
+		dl-join -b high -o joined delta
+	sed 's/F32/F16/' layout.tsv >narrow
+	refused 65 'element 7 is too large for F16' \
+		dl-join -l narrow -o joined high
+	[ ! -e joined ]
+	# What is infinite already stays so.
+	spoil '\000\000\200\177' high
+	dl-join -l narrow -o joined high
+}
+
 @test "a base keeps what no record replaces" {
 	make_llama
 	make_model 2 new llama

@@ -169,6 +169,34 @@ spoil() {
 	[ -z "$(ls | grep tmp)" ]
 }
 
+@test "a step that leads out of the range is refused" {
+	push ann m2 >ann
+	cp m1 high
+	spoil '\346\261\141\177' high # 3e38
+	spoil '\346\261\141\177' ann
+	refused 65 'outer step: tensor "model.norm.weight": element 7 is not' \
+		dl-sync merge -l l -s state -o x high ann
+	# Twice the momentum of the largest is too large itself.
+	dl-sync merge -l l -s state -o x --outer-lr 0 \
+		--no-nesterov m1 ann
+	cp state before
+	refused 65 'element 7 is not finite' dl-sync merge -l l -s state \
+		-o y --outer-lr 0 --no-nesterov m1 ann
+	cmp state before
+	[ ! -e y ]
+	# Half precision ends at 65504.
+	sed 's/F32/F16/' l >narrow
+	dl-join -l narrow -o half m1
+	dl-frag plan -n 3 half >l
+	dl-frag diff -l l half half >ann
+	spoil '\000\000\200\107' ann # 65536
+	refused 65 'tensor "model.norm.weight": element 7 is too large for F16' \
+		dl-sync merge -l l -s other -o y --outer-lr 1 --momentum 0 \
+		half ann
+	[ ! -e other ]
+	[ ! -e y ]
+}
+
 @test "tied tensors follow, what is local stays, dtypes are the base's" {
 	dl-frag plan -n 3 --alias lm_head.weight=model.embed_tokens.weight \
 		--skip '*layers.0.norm*' m1 >tied
