@@ -143,8 +143,9 @@ INLINE uint32_t code_of(enum dl_codec c, float x, float inverse)
 	case DL_CODEC_INT8:
 		k = k > 127 ? 127 : k;
 		return (uint32_t)(k < -127 ? -127 : k);
-	case DL_CODEC_INT4: /* k is never above 7, as the scale is rounded */
-		return (uint32_t)k;
+	case DL_CODEC_INT4: /* beyond 7 only where the scale is limited */
+		k = k > 7 ? 7 : k;
+		return (uint32_t)(k < -7 ? -7 : k);
 	case DL_CODEC_FP4:
 		m = power(quant_magnitude(y));
 		return m ? m | sign << 3 : 0;

@@ -100,7 +100,16 @@ refused() {
 	refused 65 'element 0 is too large for F32' dl-quant -c int4 -o out m
 	record '' F32 L 2139095039 >m # the largest there is
 	refused 65 'element 0 is too large for BF16' dl-quant -c bf16 -o out m
-	dl-quant -c int4 m | dl-quant -d >n
+	for codec in int8 int4 fp4 int2 int1; do
+		# A limited scale reaches less far, but to the same side.
+		record '' F32 f 3.4e38 -3.4e38 3.3e38 -3.3e38 >m
+		dl-quant -c $codec m >coded
+		dl-quant -d coded >n
+		dl-quant -c $codec n | dl-quant -d | cmp - n
+		perl -e 'undef $/; @v = unpack "f<4", substr <STDIN>, -16;
+			exit !($v[0] > 1e38 && $v[1] < -1e38 &&
+				$v[2] > 1e38 && $v[3] < -1e38)' <n
+	done
 	record '' F32 f 1 >m
 	record '' F32 f 1 inf >>m
 	refused 65 'm: record 1: tensor "w"' dl-quant -c int4 -o out m
