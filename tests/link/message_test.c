@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "link/message.h"
+#include "tensor/coded.h"
 #include "tests/tap.h"
 
 static const struct dl_limits limits = DL_LIMITS_CONTROL;
@@ -127,7 +128,8 @@ static void test_round_trip(const struct dl_message *m)
 	dl_buf_free(&again);
 }
 
-static void test_data(const struct dl_message *m)
+/* A push or global in the codec of q; NULL: in f32. */
+static void test_data(const struct dl_message *m, const struct dl_quant *q)
 {
 	static const char text[] = "# format\t1\n"
 				   "y\tF32\t2\t2\t0\trda\n"
@@ -137,20 +139,24 @@ static void test_data(const struct dl_message *m)
 	struct dl_buf b = DL_BUF_INIT;
 	struct dl_record r;
 	struct dl_message back;
+	struct dl_coded coded;
 	struct dl_layout l;
 	struct dl_err e = {0};
 
 	if (!ok(dl_layout_parse(&l, text, strlen(text), &e) == 0, "layout %s",
 		    e.text))
 		return;
-	dl_message_pack_data(m, &l, &b);
-	dl_buf_add(&b, values, sizeof(values));
+	dl_message_pack_coded(m, &l, q, &b);
+	dl_buf_add(&b, values,
+		q ? dl_coded_bytes(&l, m->fragment, q) : sizeof(values));
 	ok(dl_record_parse(&r, b.data, b.len, limits, &e) == 0 &&
 			dl_message_unpack(&back, &r.header, NULL, &e) == 0 &&
 			same(m, &back) &&
-			dl_layout_check_record(&l, 1, &r.header, &e) == 0,
+			dl_coded_open(&coded, &l, m->fragment, &r.header,
+				r.data, &e) == 0,
 		"%s: comes back the same with its tensors %s",
 		dl_message_kind_name(m->kind), e.text);
+	dl_coded_release(&coded);
 	dl_message_release(&back);
 	dl_record_release(&r);
 	dl_layout_release(&l);
@@ -348,13 +354,15 @@ int main(void)
 	const struct dl_message update =
 		M(GLOBAL, .fragment = 1, .version = {2, 1}, .base = {2, 0},
 			.step = 24, .codec = "int4");
+	const struct dl_quant int4 = {
+		.codec = DL_CODEC_INT4, .block = DL_QUANT_BLOCK};
 	size_t i;
 
 	for (i = 0; i < sizeof(examples) / sizeof(*examples); i++)
 		test_round_trip(&examples[i]);
-	test_data(&push);
-	test_data(&global);
-	test_data(&update);
+	test_data(&push, NULL);
+	test_data(&global, NULL);
+	test_data(&update, &int4);
 	test_table();
 	test_tensors();
 	return done_testing();
