@@ -49,6 +49,7 @@ void report_show(const struct pass *p)
 static int describe_round(const struct pass *p, struct dl_buf *out)
 {
 	struct dl_sync_learner_info l;
+	size_t names = 0;
 
 	for (uint32_t f = 0; f < p->layout->fragments; f++) {
 		if (!dl_sync_round(p->core, f))
@@ -56,8 +57,13 @@ static int describe_round(const struct pass *p, struct dl_buf *out)
 		dl_buf_printf(out, "round %llu of fragment %u waits for",
 			(unsigned long long)dl_sync_round(p->core, f), f);
 		for (size_t i = 0; dl_sync_learner(p->core, i, &l); i++)
-			if (dl_sync_awaits(p->core, f, i))
+			if (dl_sync_awaits(p->core, f, i)) {
 				dl_buf_printf(out, " %s", l.name);
+				names++;
+			}
+		if (!names)
+			dl_buf_printf(out, " a quorum of %u learners",
+				p->options->sync.config.quorum);
 		return 1;
 	}
 	return 0;

@@ -136,6 +136,17 @@ two_pushes() {
 	[ "$(answer ann 0)" = "2 2 late -" ]
 }
 
+@test "fewer learners than the quorum: the round waits for more" {
+	first --quorum 2
+	say ann 1 0
+	pass 75
+	say ann 1 6
+	push ann 1 0 1 6 6
+	pass 75
+	[ "$(answer ann 0)" = "1 0 round -" ]
+	[[ $output == *"fragment 0 waits for a quorum of 2 learners"* ]]
+}
+
 @test "the same pushes make the same bits, in one pass or in many" {
 	first --quorum 2
 	two_pushes
