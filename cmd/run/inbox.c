@@ -105,6 +105,8 @@ static int open_push(const struct pass *p, const struct inbox_push *push,
 	struct stat st;
 	int code = dl_spool_open_file(p->spool, push->path, fd, &st, e);
 
+	if (code == DL_DATA)
+		return dl_fail(e, DL_DATA, "not a regular file");
 	if (code)
 		return code;
 	if (st.st_uid != push->owner && st.st_uid != geteuid())

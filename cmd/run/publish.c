@@ -12,6 +12,12 @@
 /* A name that no learner can have. */
 static const char temp[] = ".syncer";
 
+/* What fails there says in which spool. */
+static int in_spool(const struct pass *p, int code, struct dl_err *e)
+{
+	return code && e ? dl_at(e, "%s", p->options->spool) : code;
+}
+
 /* Puts a text, unless it is there already. */
 static int put_text(struct pass *p, const char *path, const struct dl_buf *text,
 	struct dl_err *e)
@@ -21,9 +27,11 @@ static int put_text(struct pass *p, const char *path, const struct dl_buf *text,
 	int same = !dl_spool_read(p->spool, path, text->len, &now, NULL) &&
 		   now.len == text->len &&
 		   !memcmp(now.data, text->data, text->len);
+	int code;
 
 	dl_buf_free(&now);
-	return same ? 0 : dl_spool_put(p->spool, temp, path, &part, 1, e);
+	code = same ? 0 : dl_spool_put(p->spool, temp, path, &part, 1, e);
+	return in_spool(p, code, e);
 }
 
 int publish_begin(struct pass *p, struct dl_err *e)
@@ -34,7 +42,8 @@ int publish_begin(struct pass *p, struct dl_err *e)
 	int code = 0;
 
 	for (size_t i = 0; !code && i < sizeof folders / sizeof *folders; i++)
-		code = dl_spool_make_folder(p->spool, folders[i], e);
+		code = in_spool(
+			p, dl_spool_make_folder(p->spool, folders[i], e), e);
 	dl_layout_write(p->layout, &text);
 	if (!code)
 		code = put_text(p, "layout.tsv", &text, e);
@@ -87,7 +96,7 @@ static int put_record(struct pass *p, const char *folder, uint32_t f,
 	*bytes = head->len + size;
 	path = dl_sprintf(
 		"%s/%s", folder, dl_spool_version_name(name, f, row->version));
-	code = dl_spool_put(p->spool, temp, path, part, 2, e);
+	code = in_spool(p, dl_spool_put(p->spool, temp, path, part, 2, e), e);
 	dl_buf_free(head);
 	free(path);
 	return code;

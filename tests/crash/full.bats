@@ -77,6 +77,9 @@ mounted() {
 	before=$(tree)
 	crash full 1 dl-frag split -l layout.tsv -o disk/cut 2.safetensors || true
 	[ "$(tree)" = "$before" ]
+	stages dl-frag split -z -l layout.tsv -o disk/packed 1.safetensors
+	cat disk/packed/* | dl-join -l layout.tsv |
+		dl-frag check -e 1.safetensors -
 	stages dl-frag diff -o disk/delta 1.safetensors 2.safetensors
 	stages dl-frag diff -z -o disk/delta 1.safetensors 2.safetensors
 }
@@ -88,6 +91,26 @@ mounted() {
 	stages dl-join -z -o disk/joined 1.safetensors
 	stages dl-join --shard-size 10k -o disk/shards 1.safetensors
 	dl-frag check -e 1.safetensors disk/shards
+}
+
+@test "dl-quant on a full disk" {
+	model 1
+	model 2
+	model 3
+	dl-frag diff 1.safetensors 2.safetensors >2.delta
+	dl-frag diff 1.safetensors 3.safetensors >3.delta
+	stages dl-quant -c int4 -o disk/narrow 2.delta
+	stages dl-quant -c int4 -z -o disk/narrow 3.delta
+	stages dl-quant -d -o disk/wide disk/narrow
+	rm disk/*
+	# What is lost goes with what is written.
+	stages dl-quant -c int4 -e disk/lost -o disk/narrow 2.delta
+	stages dl-quant -c int4 -e disk/lost -o disk/narrow 3.delta
+	for delta in 2.delta 3.delta; do
+		dl-quant -c int4 -e lost -o narrow $delta
+	done
+	cmp narrow disk/narrow
+	cmp lost disk/lost
 }
 
 @test "dl-sync merge on a full disk" {
@@ -119,13 +142,20 @@ mounted() {
 	model 1
 	model 2
 	dl-frag diff 1.safetensors 2.safetensors >2.delta
+	dl-quant -c f16 -e lost 2.delta >narrow
+	cp lost before
 	mounted 4
 	for command in "dl-join 1.safetensors" \
+		"dl-quant -c f32 2.delta" \
+		"dl-quant -d narrow" \
 		"dl-frag diff 1.safetensors 2.safetensors" \
 		"dl-sync merge -n 1.safetensors 2.delta"; do
 		run bash -c "$command >disk/out"
 		refused "No space left on device"
 	done
+	run bash -c "dl-quant -c f16 -e lost 2.delta >>disk/out"
+	refused "No space left on device"
+	cmp lost before
 }
 
 @test "a disk that is really full" {
@@ -168,6 +198,11 @@ mounted() {
 		"dl-frag split -l layout.tsv -o disk 1.safetensors" \
 		"dl-frag split -l layout.tsv -o disk/cut 1.safetensors" \
 		"dl-frag diff -o disk/old 1.safetensors 2.safetensors" \
+		"dl-join --shard-size 10k -o disk/shards 1.safetensors" \
+		"dl-quant -c int4 -o disk/old 2.delta" \
+		"dl-quant -c int4 -e disk/lost -o new 2.delta" \
+		"dl-sync run disk/spool 1.safetensors" \
+		"dl-sync run --store disk/store spool 1.safetensors" \
 		"dl-sync merge -n -o disk/old 1.safetensors 2.delta" \
 		"dl-sync merge -s disk/state -o new 1.safetensors 2.delta" \
 		"dl-sync serve --store disk/store --listen unix:s 1.safetensors" \

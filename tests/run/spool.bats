@@ -196,6 +196,35 @@ two_pushes() {
 	[ -z "$(find spool/refused -type f -o -type l)" ]
 }
 
+@test "a push is its folder's owner's, and no device" {
+	[ "$(id -u)" -eq 0 ] || skip "only root may give files away"
+	first
+	say ann 1 0
+	say eve 2 0
+	pass 75
+	say ann 1 6
+	say eve 2 6
+	chmod -R a+rwX spool/new
+	push ann 1 0 1 6 6
+	push eve 2 0 1 6 6
+	push eve 2 1 1 3 3
+	cd spool/new
+	chown -R 1001 ann
+	chown -R 1002 eve
+	chown 1001 eve/6.0.*
+	mknod "eve/6.0.2.$(printf '%064d' 2)" c 1 5 ||
+		skip "no device can be made here"
+	cd ../..
+	pass 0
+	[[ $output == *"new/eve/6.0.1."*": is not its learner's"* ]]
+	[[ $output == *"new/eve/6.0.2."*"2: not a regular file"* ]]
+	[[ $output == *"2 round, 2 unfit, 2 merged"* ]]
+	[ "$(answer ann 0)" = "1 1 round -" ]
+	[ "$(answer eve 0 | cut -d ' ' -f 1)" = 0 ]
+	[ "$(answer eve 1 | cut -d ' ' -f 1)" = 1 ]
+	[ "$(ls spool/refused | wc -l)" -eq 2 ]
+}
+
 @test "what the core refuses costs that push" {
 	first
 	say ann 1 0
