@@ -5,10 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <sodium.h>
 
+#include "base/mem.h"
 #include "base/num.h"
 #include "cmd/status.h"
 #include "config.h"
@@ -207,4 +209,46 @@ int64_t cmd_period(const char *option, const char *arg)
 	if (!v)
 		cmd_usage("%s %s: takes no time", option, arg);
 	return v;
+}
+
+/* The name of a file, also of one that is not there yet, by which it is known
+ * whatever leads to it; NULL when its folder is not there. */
+static char *place_of(const char *path)
+{
+	const char *slash = strrchr(path, '/'),
+		   *name = slash ? slash + 1 : path;
+	char *folder, *real = realpath(path, NULL), *place;
+
+	if (real)
+		return real;
+	folder = slash ? dl_strndup(path, (size_t)(name - path))
+		       : dl_strdup(".");
+	real = realpath(folder, NULL);
+	place = real ? dl_sprintf("%s/%s", real, name) : NULL;
+	free(folder);
+	free(real);
+	return place;
+}
+
+static int is_file(const char *path)
+{
+	struct stat st;
+
+	return path && strcmp(path, "-") != 0 &&
+	       (stat(path, &st) || S_ISREG(st.st_mode));
+}
+
+void cmd_apart(const char *option, const char *path, const char *option2,
+	const char *path2)
+{
+	char *place, *place2;
+
+	if (!is_file(path) || !is_file(path2))
+		return;
+	place = place_of(path);
+	place2 = place_of(path2);
+	if (place && place2 && !strcmp(place, place2))
+		cmd_usage("%s and %s: both are %s", option, option2, path);
+	free(place);
+	free(place2);
 }

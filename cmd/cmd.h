@@ -71,6 +71,11 @@ uint64_t cmd_size(const char *option, const char *arg);
 int64_t cmd_duration(const char *option, const char *arg);
 int64_t cmd_period(const char *option, const char *arg); /* above 0 */
 
+/* Exit 64 when two options would write one file; a path may be NULL, and "-" is
+ * no file. */
+void cmd_apart(const char *option, const char *path, const char *option2,
+	const char *path2);
+
 /* -z[LEVEL], which compresses output (dl_output_compress). */
 #define CMD_ZSTD "z::"
 #define CMD_ZSTD_LONG {"zstd", optional_argument, NULL, 'z'}

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "base/output.h"
@@ -303,6 +304,9 @@ static void check(const struct options *o, int tuned)
 		cmd_usage("either -c CODEC or -d is wanted");
 	if (o->decode && (tuned || o->error))
 		cmd_usage("-d takes none of -b, -r, -s and -e");
+	if (o->error && !strcmp(o->error, "-"))
+		cmd_usage("-e: what is owed is kept in a file");
+	cmd_apart("-o", o->output, "-e", o->error);
 }
 
 int main(int argc, char **argv)

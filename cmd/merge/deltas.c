@@ -113,7 +113,9 @@ static int check_twice(const struct deltas *d, struct dl_err *e)
 			continue;
 		dl_fail(e, DL_DATA, "a second delta by \"%s\"%s",
 			dl_scrub(name, sizeof name, y->name, strlen(y->name)),
-			y->numbered ? "" : ", who has no dl.learner");
+			x->numbered && y->numbered
+				? ""
+				: ", not told apart by dl.seq");
 		return delta_at(y, e);
 	}
 	return 0;

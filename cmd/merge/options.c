@@ -103,6 +103,9 @@ static void check(const struct merge_options *o)
 		cmd_usage("-s: without an outer step there is no momentum");
 	if (is_stream(o->values) && is_stream(o->update))
 		cmd_usage("-u: standard output is taken");
+	cmd_apart("-o", o->values, "-u", o->update);
+	cmd_apart("-o", o->values, "-s", o->state);
+	cmd_apart("-u", o->update, "-s", o->state);
 }
 
 void merge_options_read(struct merge_options *o, int argc, char **argv)

@@ -160,6 +160,8 @@ int dl_output_open(struct dl_output *o, const char *path, struct dl_err *e)
 	}
 	if (kind == S_IFDIR)
 		return dl_fail(e, DL_CANTCREAT, "%s: is a folder", path);
+	if (!*path)
+		return dl_fail(e, DL_CANTCREAT, "an empty name is no file's");
 	o->path = dl_strdup(path);
 	if (kind == S_IFREG)
 		open_temp(o);

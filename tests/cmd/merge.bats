@@ -133,6 +133,9 @@ hashes() {
 	dl-join -b m1 update | dl-frag check -e twice -t 1e-6 -
 	refused 65 'a second delta by "ann"' dl-sync merge -l l m1 p1 p2 p1
 	dl-frag diff m1 m2 >d2
+	push ann m3 >p3
+	refused 65 'second delta by "ann", not told apart by dl.seq' \
+		dl-sync merge -l l m1 p3 p1
 	refused 65 'a second delta by "d2"' dl-sync merge m1 d2 d2
 }
 
@@ -215,6 +218,20 @@ spoil() {
 	dl-sync merge half whole >new
 	[ "$(dl-frag show new | grep -c BF16)" -eq 9 ]
 	dl-sync merge m1 whole | dl-frag check -t 0.05 -e new -
+}
+
+@test "each output has a file of its own" {
+	push ann m2 >ann
+	ln -s x link
+	mkdir folder
+	refused 64 '-o and -s: both are x' dl-sync merge -l l -o x -s ./x m1 ann
+	refused 64 '-u and -s: both are' \
+		dl-sync merge -l l -o x -u y -s folder/../y m1 ann
+	refused 64 '-o and -u: both are' dl-sync merge -l l -o x -u x m1 ann
+	dl-sync merge -l l -o x m1 ann
+	refused 64 '-o and -u: both are' dl-sync merge -l l -o x -u link m1 ann
+	dl-sync merge -l l -o /dev/null -u /dev/null -s state m1 ann
+	refused 73 'an empty name' dl-sync merge -l l -o '' m1 ann
 }
 
 @test "what does not belong together is refused" {

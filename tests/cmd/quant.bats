@@ -193,6 +193,11 @@ refused() {
 	refused 65 NaN dl-quant -c int2 -e error -o out bad
 	cmp error before
 	[ -z "$(ls | grep tmp)" ]
+	refused 64 '-o and -e: both are x' \
+		dl-quant -c int2 -o x -e ./x delta
+	refused 64 '-e: what is owed is kept in a file' \
+		dl-quant -c int2 -o out -e - delta
+	[ ! -e x ]
 }
 
 @test "by chance, and the same chance with the same seed" {
