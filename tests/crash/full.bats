@@ -47,7 +47,7 @@ stages() {
 	local before n
 
 	before=$(tree)
-	for ((n = 1; n < 500; n += DL_CRASH_ALL ? 1 : 1 + n / 2)); do
+	for ((n = 1; n < 500; n += DL_CRASH_ALL ? 1 : n)); do
 		run crash full "$n" "$@"
 		[ "$status" -ne 0 ] || break
 		echo "full from call $n on"
