@@ -87,6 +87,9 @@ void dl_output_on_signal(void)
 			old.sa_handler != SIG_IGN)
 			sigaction(sigs[i], &sa, NULL);
 	}
+	/* A file that may not grow any more fails to be written, as on a full
+	 * disk. */
+	signal(SIGXFSZ, SIG_IGN);
 	atexit(remove_tracked);
 }
 

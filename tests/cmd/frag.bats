@@ -94,6 +94,15 @@ refused() {
 	[ -z "$(ls | grep tmp)" ]
 }
 
+@test "a file that may not grow is an error, and leaves nothing" {
+	make_llama
+	refused 74 "joined: File too large" \
+		bash -c 'ulimit -f 1 && exec dl-join -o joined m'
+	refused 74 "part/000.frag: File too large" \
+		bash -c 'ulimit -f 1 && exec dl-frag split -l layout.tsv -o part m'
+	[ -z "$(ls | grep -e joined -e part)" ]
+}
+
 @test "base and deltas make the new model" {
 	make_llama
 	make_model 2 new llama
