@@ -61,7 +61,8 @@ static int check_value(const struct encode_source *s, uint64_t i, float x,
 		return bad_value(s, i, "NaN", e);
 	if (finite_in_file(s, i))
 		return bad_value(s, i, "too large for F32", e);
-	return bad_value(s, i, "infinite", e);
+	return bad_value(s, i,
+		s->owed ? "infinite, with what is owed" : "infinite", e);
 }
 
 static int check_chunk(void *ctx, uint64_t at, size_t n, struct dl_err *e)

@@ -1,5 +1,7 @@
 #include "tensor/encode_values.h"
 
+#include <math.h>
+
 #include "tensor/decode.h"
 
 void encode_source_init(struct encode_source *s, const struct dl_encode *n,
@@ -10,6 +12,22 @@ void encode_source_init(struct encode_source *s, const struct dl_encode *n,
 		s->owed = dl_header_find(encode_owed(n), t->name.s, t->name.n);
 	if (n->q->stochastic)
 		s->key = dl_quant_key(n->q, t->name.s, t->name.n);
+}
+
+static int check_owed(const struct encode_source *s, uint64_t at,
+	const float *owed, size_t n, struct dl_err *e)
+{
+	size_t bad = 0;
+	char name[80];
+
+	while (bad < n && isfinite(owed[bad]))
+		bad++;
+	if (bad == n)
+		return 0;
+	dl_fail(e, DL_DATA, "tensor \"%s\": element %llu is not finite",
+		dl_scrub(name, sizeof name, s->owed->name.s, s->owed->name.n),
+		(unsigned long long)at + bad);
+	return dl_at(e, "%s", s->n->owed->path);
 }
 
 int encode_read(const struct encode_source *s, uint64_t at, size_t n,
@@ -34,6 +52,8 @@ int encode_read(const struct encode_source *s, uint64_t at, size_t n,
 	if (rc)
 		return rc;
 	dl_to_f32(owed, raw, DL_F32, n);
+	if (check_owed(s, at, owed, n, e))
+		return e->code;
 	for (size_t i = 0; i < n; i++)
 		out[i] += owed[i];
 	return 0;

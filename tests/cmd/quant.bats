@@ -187,6 +187,13 @@ refused() {
 	record '' F32 f 1 2 >other
 	refused 65 'small: tensor "w" has another shape' \
 		dl-quant -c int2 -e small -o out other
+	record '"dl.kind":"error"' F32 f 1 nan >small
+	refused 65 'other: small: tensor "w": element 1 is not finite' \
+		dl-quant -c int2 -e small -o out other
+	record '"dl.kind":"error"' F32 f 3e38 1 >small
+	record '' F32 f 3e38 2 >other
+	refused 65 'tensor "w": element 0 is infinite, with what is owed' \
+		dl-quant -c int2 -e small -o out other
 	# A refusal leaves the file as it was.
 	cp error before
 	record '"dl.fragment":"9"' F32 f nan >bad
