@@ -161,8 +161,13 @@ int crash_run(const struct crash *plan, int (*run)(void *arg), void *arg,
 	take(fd[0], out ? out : &none);
 	dl_buf_free(&none);
 	close(fd[0]);
-	if (waitpid(pid, &status, 0) != pid)
+	if (waitpid(pid, &status, WUNTRACED) != pid)
 		give_up("waitpid");
+	if (WIFSTOPPED(status)) {
+		plan->look();
+		if (kill(pid, SIGCONT) || waitpid(pid, &status, 0) != pid)
+			give_up("waitpid");
+	}
 	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
 		return CRASHED;
 	if (!WIFEXITED(status) || WEXITSTATUS(status) == 99)

@@ -7,11 +7,12 @@
 #include "base/mem.h"
 
 struct crash {
-	const char *what; /* DL_CRASH_DO; NULL: nothing happens */
-	unsigned at;	  /* DL_CRASH_AT */
-	unsigned seed;	  /* DL_CRASH_SEED */
-	const char *skip; /* DL_CRASH_SKIP, or NULL */
-	const char *log;  /* DL_CRASH_LOG, or NULL */
+	const char *what;   /* DL_CRASH_DO; NULL: nothing happens */
+	unsigned at;	    /* DL_CRASH_AT */
+	unsigned seed;	    /* DL_CRASH_SEED */
+	const char *skip;   /* DL_CRASH_SKIP, or NULL */
+	const char *log;    /* DL_CRASH_LOG, or NULL */
+	void (*look)(void); /* when it has stopped, with at 0 */
 };
 
 /* The first thing in main: starts the program again with the shim preloaded. It

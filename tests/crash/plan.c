@@ -85,6 +85,27 @@ _Noreturn void crash_die(void)
 		pause();
 }
 
+static int is_deadly(void)
+{
+	static const char *const kinds[] = {
+		"kill", "power", "data", "names", "mixed"};
+
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+		if (!strcmp(what, kinds[i]))
+			return 1;
+	return 0;
+}
+
+/* Others may see now what it did. */
+__attribute__((destructor)) static void end(void)
+{
+	if (!*root || at || !is_deadly())
+		return;
+	close(STDOUT_FILENO);
+	raise(SIGSTOP);
+	crash_die();
+}
+
 static void note(enum crash_call call, const char *path)
 {
 	char line[PATH_MAX + 64];

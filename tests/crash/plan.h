@@ -4,6 +4,8 @@
  *	DL_CRASH_ROOT     the folder whose files it watches
  *	DL_CRASH_PROGRAM  only in the process of that name (default: in all)
  *	DL_CRASH_AT       the number of a call, from 1; 0 stands for all renames
+ *	                  that lie, and for a process that dies when it has done
+ *	                  all: it closes its output and stops (SIGSTOP) before
  *	DL_CRASH_DO       what happens at that call:
  *	    kill          the process dies, half way when it is a write
  *	    power         the power is cut: what was not synced is undone, then

@@ -182,6 +182,15 @@ static int hear(int spool, struct learner *l)
 	return good;
 }
 
+static void hear_all(void)
+{
+	int spool = open_spool();
+
+	for (int p = 0; p < P; p++)
+		hear(spool, &learners[p]);
+	close(spool);
+}
+
 /* Before pass i: hello, a first step, which makes members of them, then a push
  * of each for every round, and in the end nothing but steps. */
 static void play(int i)
@@ -448,17 +457,12 @@ static void make_points(void)
 {
 	begin_run();
 	for (int i = 0; i < PASSES; i++) {
-		int spool;
-
 		play(i);
 		points[i].folder = dl_sprintf("%s/%d", crash_folder(), i);
 		copy_tree(crash_root_folder(), points[i].folder);
 		memcpy(points[i].learners, learners, sizeof learners);
 		pass(NULL);
-		spool = open_spool();
-		for (int p = 0; p < P; p++)
-			hear(spool, &learners[p]);
-		close(spool);
+		hear_all();
 	}
 	ok(all_settled() && is_sound(),
 		"a run of %d passes in which nothing happens", PASSES);
@@ -536,6 +540,44 @@ static void test_left_out(void)
 	}
 }
 
+/* The power is cut after a pass, when learners have heard what it said. */
+static void test_after(void)
+{
+	static const char *const cuts[] = {"power", "data", "names"};
+	unsigned bad = 0;
+
+	for (int i = 0; i < PASSES; i++)
+		for (size_t k = 0; k < sizeof cuts / sizeof *cuts; k++) {
+			struct crash plan = {.what = cuts[k], .look = hear_all};
+
+			if (survives(&plan, i))
+				continue;
+			bad++;
+			printf("# %s after pass %d\n", cuts[k], i);
+		}
+	ok(!bad, "a power cut when learners have heard of a pass");
+}
+
+static int is_missed_after(const char *skip, int i)
+{
+	struct crash plan = {.what = "power", .look = hear_all, .skip = skip};
+
+	return !survives(&plan, i);
+}
+
+/* What learners were told lasts. Only open/ is not missed: the next pass shows
+ * it anew, and who has heard of it has lost nothing. */
+static void test_left_out_after(void)
+{
+	static const char *const syncs[] = {"*/spool/taken", "*/spool/global",
+		"*/spool/tmp/*", "*/store", "*/store/global"};
+
+	for (size_t k = 0; k < sizeof syncs / sizeof *syncs; k++)
+		ok(is_missed_after(syncs[k], 3),
+			"without the sync of %s a cut after a pass shows",
+			syncs[k]);
+}
+
 /* One by one. */
 static void test_each_left_out(void)
 {
@@ -548,7 +590,10 @@ static void test_each_left_out(void)
 			at = noticed(number, i, 1);
 			printf("# sync %u of %u of pass %d: %s %u\n", k,
 				points[i].syncs, i,
-				at ? "missed at call" : "never missed", at);
+				at			     ? "missed at call"
+				: is_missed_after(number, i) ? "missed after it"
+							     : "never missed",
+				at);
 		}
 }
 
@@ -636,6 +681,8 @@ static void test_kinds(char **names)
 	if (is_wanted(names, "mixed"))
 		for (unsigned seed = 4; seed < (crash_all() ? 9 : 5); seed++)
 			test_crashes("mixed", seed);
+	if (is_wanted(names, "after"))
+		test_after();
 	if (is_wanted(names, "lie"))
 		test_lies();
 	if (is_wanted(names, "full"))
@@ -644,6 +691,7 @@ static void test_kinds(char **names)
 		test_errors("EIO");
 	if (is_wanted(names, "left-out")) {
 		test_left_out();
+		test_left_out_after();
 		test_each_left_out();
 	}
 }
