@@ -1,6 +1,7 @@
 #include "cmd/serve/begin.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/num.h"
@@ -80,14 +81,33 @@ static int begin_core(struct server *s, int fresh, struct dl_err *e)
 	return code ? code : make_core(s, &start, e);
 }
 
+static int check_record(const char *folder, struct dl_err *e)
+{
+	char *path = dl_sprintf("%s/push", folder);
+	int code = dl_make_folder(folder, e);
+
+	if (!code)
+		code = dl_output_check(path, e);
+	free(path);
+	return code;
+}
+
+/* What cannot be written is known before a store is made. */
+static int check_outputs(const struct serve_options *o, struct dl_err *e)
+{
+	int code = o->sync.output ? dl_output_check(o->sync.output, e) : 0;
+
+	if (!code && o->tape && access(o->tape, F_OK))
+		code = dl_output_check(o->tape, e);
+	if (!code && o->record)
+		code = check_record(o->record, e);
+	return code;
+}
+
 int server_begin(struct server *s, struct dl_err *e)
 {
-	const char *output = s->options->sync.output;
-	const char *record = s->options->record;
-	int fresh, code = output ? dl_output_check(output, e) : 0;
+	int fresh, code = check_outputs(s->options, e);
 
-	if (!code && record)
-		code = dl_make_folder(record, e);
 	if (!code)
 		code = open_store(s, &fresh, e);
 	if (code)

@@ -96,6 +96,17 @@ teardown() {
 	[ "$status" -eq 73 ]
 	[[ "$output" == *"nowhere/out: No such file"* ]]
 	[ ! -e store ]
+	run dl-sync serve --store store --listen "$link" --tape nowhere/tape \
+		m/model.safetensors
+	[ "$status" -eq 73 ]
+	[[ "$output" == *"nowhere/tape: No such file"* ]]
+	[ ! -e store ]
+	mkdir -p folder/push # in the way
+	run dl-sync serve --store store --listen "$link" --record folder \
+		m/model.safetensors
+	[ "$status" -eq 73 ]
+	[[ "$output" == *"folder/push: is a folder"* ]]
+	[ ! -e store ]
 	run dl-sync serve --store store --listen "$link" --dead 0 \
 		m/model.safetensors
 	[ "$status" -eq 64 ]
