@@ -55,7 +55,7 @@ static int read_learner(struct pass *p, const char *name,
 	char *path = dl_sprintf("learner/%s", name), mark[SEEN_MARK];
 	struct dl_buf text = DL_BUF_INIT;
 	struct stat st;
-	int code = read_text(p, path, &st, &text, e);
+	int unread = read_text(p, path, &st, &text, e), code = unread;
 
 	*l = (struct roll_learner){0};
 	if (!code && !may_speak(p, name, st.st_uid))
@@ -71,7 +71,8 @@ static int read_learner(struct pass *p, const char *name,
 		l->silent = p->now - seen_since(&p->seen, path, mark, p->now) >=
 			    p->options->sync.dead_ns;
 	} else {
-		dl_at(e, "%s", path);
+		if (!unread) /* else e names it already */
+			dl_at(e, "%s", path);
 		dl_spool_learner_release(&l->says);
 	}
 	dl_buf_free(&text);

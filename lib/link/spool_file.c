@@ -361,7 +361,7 @@ int dl_spool_remove(int spool, const char *path, struct dl_err *e)
 
 	if (code)
 		return code == DL_NOINPUT ? 0 : code;
-	if (unlinkat(folder, name, 0) && errno != ENOENT)
+	if (unlinkat(folder, name, 0) && errno != ENOENT && errno != EISDIR)
 		code = dl_fail_sys(e, DL_IOERR, "%s", path);
 	close(folder);
 	return code;

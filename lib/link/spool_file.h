@@ -56,7 +56,7 @@ int dl_spool_put(int spool, const char *temp, const char *path,
 /* Renames a file, without any promise that it lasts; 66 or 74. */
 int dl_spool_move(
 	int spool, const char *from, const char *to, struct dl_err *e);
-/* Removes a file; fine when it is not there. */
+/* Removes a file; fine when it is not there, or is a folder, which stays. */
 int dl_spool_remove(int spool, const char *path, struct dl_err *e);
 
 /*

@@ -225,6 +225,14 @@ two_pushes() {
 	[ "$(ls spool/refused | wc -l)" -eq 2 ]
 }
 
+@test "a folder where a file would be stops no pass" {
+	first
+	mkdir spool/open/12.0 spool/learner/eve
+	pass 75
+	[[ $output == *"dl-sync: learner/eve: not a regular file"* ]]
+	[ -d spool/open/12.0 ]
+}
+
 @test "what the core refuses costs that push" {
 	first
 	say ann 1 0
