@@ -86,7 +86,7 @@ done
 
 say '3. On the syncer'\''s machine: each key is a name, and good for nothing else'
 for site in $sites; do
-	printf 'command="%s attach --as %s %s/sock",restrict %s\n' \
+	printf 'command="%s attach --as %s '\''%s/sock'\''",restrict %s\n' \
 		"$(command -v dl-sync)" "$site" "$folder" "$(cat "$site.pub")"
 done >authorized_keys
 cat authorized_keys
@@ -98,15 +98,15 @@ ssh-keygen -q -t ed25519 -N '' -C '' -f host
 # be it one that others can write to, and leaves start-up files alone.
 cat >sshd_config <<END
 ListenAddress 127.0.0.1
-HostKey $folder/host
-AuthorizedKeysFile $folder/authorized_keys
+HostKey "$folder/host"
+AuthorizedKeysFile "$folder/authorized_keys"
 PermitRootLogin forced-commands-only
 PasswordAuthentication no
 KbdInteractiveAuthentication no
 UsePAM no
 PidFile none
 StrictModes no
-SetEnv HOME=$folder
+SetEnv "HOME=$folder"
 END
 [ "$(id -u)" != 0 ] || mkdir -p /run/sshd
 port=$((20000 + $$ % 12000))
@@ -129,8 +129,8 @@ for site in $sites; do
 		HostName 127.0.0.1
 		Port $port
 		HostKeyAlias dc1
-		UserKnownHostsFile $folder/known_hosts
-		IdentityFile $folder/$site
+		UserKnownHostsFile "$folder/known_hosts"
+		IdentityFile "$folder/$site"
 		IdentitiesOnly yes
 		BatchMode yes
 		RequestTTY no

@@ -2,7 +2,7 @@
 # The scripts in examples/ do what they say, each in a folder of its own.
 
 example() {
-	"$abs_top_srcdir/examples/$1" "$BATS_TEST_TMPDIR/run"
+	"$abs_top_srcdir/examples/$1" "$BATS_TEST_TMPDIR/a run"
 }
 
 @test "ssh.sh" {
@@ -12,7 +12,7 @@ example() {
 
 @test "round-by-hand.sh" {
 	example round-by-hand.sh
-	cd "$BATS_TEST_TMPDIR/run"
+	cd "$BATS_TEST_TMPDIR/a run"
 	dl-frag check -l layout.tsv merged.safetensors
 	[ "$(dl-frag show momentum | grep -c dl.kind=momentum)" -eq 4 ]
 }
