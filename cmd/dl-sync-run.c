@@ -4,7 +4,10 @@
 int sync_run(int argc, char **argv)
 {
 	struct run_options o;
+	int code;
 
 	run_options_read(&o, argc, argv);
-	return pass_run(&o);
+	code = pass_run(&o);
+	run_options_release(&o);
+	return code;
 }

@@ -1,5 +1,7 @@
 #include "cmd/run/options.h"
 
+#include <stdlib.h>
+
 #include "base/mem.h"
 #include "base/num.h"
 #include "cmd/cmd.h"
@@ -50,5 +52,11 @@ void run_options_read(struct run_options *o, int argc, char **argv)
 	o->spool = argv[optind];
 	o->sync.model = argv[optind + 1];
 	if (!o->sync.store)
-		o->sync.store = dl_sprintf("%s/store", o->spool);
+		o->sync.store = o->own_store =
+			dl_sprintf("%s/store", o->spool);
+}
+
+void run_options_release(struct run_options *o)
+{
+	free(o->own_store);
 }
