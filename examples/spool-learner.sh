@@ -19,18 +19,12 @@ spool=$1 name=$2 config=$3
 shift 3
 steps=${STEPS:-24} batch=${BATCH:-12}
 context=$(sed -n 's/.*"max_position_embeddings": *\([0-9]*\).*/\1/p' "$config")
-instance=$(od -An -N6 -tu8 /dev/urandom | tr -d ' ')
 here=$(mktemp -d)
 trap 'rm -rf "$here"' EXIT
-trap 'exit 1' INT TERM
+trap 'say leaving; exit 1' INT TERM
 
-own_steps=0 # since it began
-clock=0
-loss=nan
-seq=0 # of its pushes: every round of this script makes one a fragment
-
-key() { # word: its value in global/latest
-	sed -n "s/^# $1 //p" "$here/latest"
+key() { # word [file]: its value in global/latest, as it was taken
+	sed -n "s/^# $1 //p" "${2:-$here/latest}"
 }
 
 # Files appear whole: written in tmp/, synced, renamed; the folder too is synced.
@@ -57,6 +51,19 @@ say() { # state
 		awk '/^[0-9]/ { print $1 "\t" $2 }' "$here/latest"
 	} >"$here/said"
 	put "$here/said" "learner/$name"
+}
+
+# To the syncer an instance is one life of a learner, whose pushes of a fragment
+# are numbered from 1. When epoch has risen, the syncer may have lost what it
+# answered: what is in the folder is left to it, and a new life begins.
+begin() {
+	instance=$(od -An -N6 -tu8 /dev/urandom | tr -d ' ')
+	epoch=$(key epoch)
+	clock=$(key clock) # from here on its own steps, and rounds that wait
+	own_steps=0
+	loss=nan
+	seq=0 # every turn of this script makes a push a fragment
+	say training
 }
 
 # The newest version of every fragment. A file that is missing, or whose hash is
@@ -131,18 +138,21 @@ is_answered() {
 		END { exit n > 0 }' "$spool/taken/$name"
 }
 
-# Until the rounds of the last pushes are merged, or the run changes state.
+# Until the rounds of the last pushes are merged, or the run changes. Meanwhile
+# it shows life.
 wait_for_answer() {
-	until is_answered || [ "$(key state)" != running ]; do
+	cp "$here/latest" "$here/now"
+	until is_answered || [ "$(key state "$here/now")" != running ] ||
+		[ "$(key epoch "$here/now")" != "$epoch" ]; do
 		sleep "${POLL:-1}"
-		cp "$spool/global/latest" "$here/latest"
+		say training
+		cp "$spool/global/latest" "$here/now"
 	done
 }
 
 [ -d "$spool/new/$name" ] || mkdir "$spool/new/$name"
 take
-clock=$(key clock) # from here on its own steps, and rounds that wait for it
-say training
+begin
 while [ "$(key state)" = running ]; do
 	jump
 	train "$@"
@@ -150,6 +160,7 @@ while [ "$(key state)" = running ]; do
 	push
 	wait_for_answer
 	take
+	[ "$(key epoch)" = "$epoch" ] || begin
 done
 say drained
 until [ "$(key state)" = final ] || [ "$(key state)" = "done" ]; do
