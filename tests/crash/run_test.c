@@ -162,7 +162,7 @@ static int hear(int spool, struct learner *l)
 	uint32_t p = (uint32_t)(l - learners);
 	char *path = dl_sprintf("taken/%s", l->name);
 	struct dl_buf text = DL_BUF_INIT;
-	struct dl_spool_taken v;
+	struct dl_spool_taken v = {0};
 	int good = 1;
 
 	if (!dl_spool_read(spool, path, 1 << 20, &text, NULL)) {
@@ -174,8 +174,7 @@ static int hear(int spool, struct learner *l)
 			l->taken = v.fragment[p].taken;
 			l->settled = v.fragment[p].settled;
 		}
-		if (good)
-			dl_spool_taken_release(&v);
+		dl_spool_taken_release(&v);
 	}
 	dl_buf_free(&text);
 	free(path);
