@@ -40,13 +40,16 @@ check() { # what, command...
 # What the learners of the second site say comes back. Their pushes are moved,
 # since they are taken once, and are safe on the other disk before they go here.
 # What a learner says of itself was copied before its pushes and is shown after
-# them, so that it never speaks of a push that is still on its way.
+# them, so that it never speaks of a push that is still on its way. Texts are
+# compared by content (-c): they change within a second, to the same size.
 carry() {
-	rsync -a --fsync --delete "$one/layout.tsv" "$one/global" \
-		"$one/update" "$one/open" "$one/taken" "$two/"
-	rsync -a --fsync "$two/learner/" "$one/tmp/$two/"
+	rsync -a --fsync --delete --exclude latest "$one/layout.tsv" \
+		"$one/global" "$one/update" "$two/"
+	rsync -ac --fsync "$one/global/latest" "$two/global/"
+	rsync -ac --fsync --delete "$one/open" "$one/taken" "$two/"
+	rsync -ac --fsync "$two/learner/" "$one/tmp/$two/"
 	rsync -a --fsync --remove-source-files --exclude '.*' "$two/new" "$one/"
-	rsync -a --fsync "$one/tmp/$two/" "$one/learner/"
+	rsync -ac --fsync "$one/tmp/$two/" "$one/learner/"
 }
 
 # As cron would, but more often.
