@@ -93,7 +93,8 @@ void dl_message_pack(const struct dl_message *m, struct dl_buf *out);
 
 /*
  * Appends the header (length and JSON) of m, a push or a global of fragment
- * m->fragment of l in f32, whose name m need not have, to out; the fragment's packed array follows it.
+ * m->fragment of l in f32, whose name m need not have, to out; the fragment's
+ * packed array follows it.
  */
 void dl_message_pack_data(const struct dl_message *m, const struct dl_layout *l,
 	struct dl_buf *out);

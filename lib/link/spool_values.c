@@ -89,19 +89,30 @@ static int read_data(struct file *f, void *to, size_t n, struct dl_err *e)
 		       : 0;
 }
 
-static int open_file(
-	struct file *f, int spool, const char *path, struct dl_err *e)
+enum { PATH_SIZE = DL_SPOOL_NAME + 8 };
+
+/* Opens what kind, "global/" or "update/", has of f's version; path gets its
+ * name. After success f->fd is open and h the caller's to release. */
+static int open_record(struct file *f, int spool, const char *kind,
+	char path[PATH_SIZE], struct dl_header *h, struct dl_err *e)
 {
 	struct stat st;
-	int code = dl_spool_open_locked(spool, path, &f->fd, &st, e);
+	int code;
 
+	strcpy(path, kind);
+	dl_spool_version_name(path + strlen(path), f->p, f->version);
+	code = dl_spool_open_locked(spool, path, &f->fd, &st, e);
 	if (code)
 		return code;
 	dl_hash_init(&f->hash);
-	if ((uint64_t)st.st_size == f->bytes)
+	if ((uint64_t)st.st_size != f->bytes)
+		code = dl_fail(e, DL_DATA, "has another size");
+	else
+		code = read_header(f, h, e);
+	if (!code)
 		return 0;
 	close(f->fd);
-	return dl_fail(e, DL_DATA, "%s: has another size", path);
+	return dl_at(e, "%s", path);
 }
 
 int dl_spool_read_values(int spool, const struct dl_layout *l, uint32_t p,
@@ -111,21 +122,16 @@ int dl_spool_read_values(int spool, const struct dl_layout *l, uint32_t p,
 		.version = what->version,
 		.bytes = what->bytes,
 		.sum = what->hash};
-	char path[DL_SPOOL_NAME + 8] = "global/";
+	char path[PATH_SIZE];
 	struct dl_header h;
-	int code;
+	int code = open_record(&f, spool, "global/", path, &h, e);
 
-	dl_spool_version_name(path + strlen(path), p, what->version);
-	code = open_file(&f, spool, path, e);
 	if (code)
 		return code;
-	code = read_header(&f, &h, e);
-	if (!code) {
-		code = dl_layout_check_record(l, p, &h, e);
-		if (!code)
-			code = read_data(&f, values, h.data_size, e);
-		dl_header_release(&h);
-	}
+	code = dl_layout_check_record(l, p, &h, e);
+	if (!code)
+		code = read_data(&f, values, h.data_size, e);
+	dl_header_release(&h);
 	close(f.fd);
 	return code ? dl_at(e, "%s", path) : 0;
 }
@@ -139,26 +145,22 @@ int dl_spool_read_update(int spool, const struct dl_layout *l, uint32_t p,
 		.base = what->base,
 		.bytes = what->update_bytes,
 		.sum = what->update};
-	char path[DL_SPOOL_NAME + 8] = "update/";
+	char path[PATH_SIZE];
 	struct dl_header h;
 	int code;
 
 	*update = (struct dl_coded){0};
-	dl_spool_version_name(path + strlen(path), p, what->version);
-	code = open_file(&f, spool, path, e);
+	code = open_record(&f, spool, "update/", path, &h, e);
 	if (code)
 		return code;
-	code = read_header(&f, &h, e);
+	code = dl_coded_open(update, l, p, &h, NULL, e);
+	dl_buf_clear(data);
 	if (!code) {
-		code = dl_coded_open(update, l, p, &h, NULL, e);
-		dl_buf_clear(data);
-		if (!code) {
-			dl_buf_reserve_exact(data, h.data_size);
-			code = read_data(&f, data->data, h.data_size, e);
-		}
-		update->data = data->data;
-		dl_header_release(&h);
+		dl_buf_reserve_exact(data, h.data_size);
+		code = read_data(&f, data->data, h.data_size, e);
 	}
+	update->data = data->data;
+	dl_header_release(&h);
 	close(f.fd);
 	return code ? dl_at(e, "%s", path) : 0;
 }

@@ -33,8 +33,9 @@ struct dl_contribution {
 			   * The rule last ignores it. */
 	/* New minus base, packed as the fragment; or NULL, and then read is
 	 * called, from any thread and more than once, so that pushes can stay
-	 * encoded until they are merged. What it reads lies in one segment, DL_MERGE_BLOCK at most, and
-	 * starts a multiple of DL_MERGE_BLOCK / 4 after the segment's start. */
+	 * encoded until they are merged. What it reads lies in one segment,
+	 * DL_MERGE_BLOCK at most, and starts a multiple of DL_MERGE_BLOCK / 4
+	 * after the segment's start. */
 	const float *delta;
 	dl_read_fn *read;
 	const void *ctx;
