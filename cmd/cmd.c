@@ -192,6 +192,16 @@ uint64_t cmd_size(const char *option, const char *arg)
 	return v;
 }
 
+uint64_t cmd_rate(const char *option, const char *arg)
+{
+	uint64_t v;
+
+	if (dl_parse_rate(arg, &v))
+		cmd_usage("%s %s: not a rate such as 10M or 100Mbit", option,
+			arg);
+	return v;
+}
+
 int64_t cmd_duration(const char *option, const char *arg)
 {
 	int64_t v;

@@ -68,6 +68,7 @@ uint64_t cmd_u64(const char *option, const char *arg, uint64_t min,
 	uint64_t max);
 double cmd_double(const char *option, const char *arg, double min, double max);
 uint64_t cmd_size(const char *option, const char *arg);
+uint64_t cmd_rate(const char *option, const char *arg); /* bytes a second */
 int64_t cmd_duration(const char *option, const char *arg);
 int64_t cmd_period(const char *option, const char *arg); /* above 0 */
 

@@ -78,6 +78,23 @@ int dl_parse_size(const char *s, uint64_t *out)
 	return 0;
 }
 
+int dl_parse_rate(const char *s, uint64_t *out)
+{
+	size_t n = strlen(s);
+	char size[32];
+	int bits = n > 3 && strcmp(s + n - 3, "bit") == 0;
+
+	n -= bits ? 3 : 0;
+	if (n >= sizeof size)
+		return -1;
+	memcpy(size, s, n);
+	size[n] = '\0';
+	if (dl_parse_size(size, out))
+		return -1;
+	*out /= bits ? 8 : 1;
+	return *out ? 0 : -1;
+}
+
 int dl_parse_duration(const char *s, int64_t *out)
 {
 	static const struct {

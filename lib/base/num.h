@@ -14,6 +14,9 @@ int dl_parse_double(const char *s, double min, double max, double *out);
 /* Bytes: "4096", "64K", "5G" (powers of 1000), "64Ki", "5Gi" (of 1024). */
 int dl_parse_size(const char *s, uint64_t *out);
 
+/* Bytes a second, at least 1: a size, "100M", or bits, "100Mbit". */
+int dl_parse_rate(const char *s, uint64_t *out);
+
 /* Nanoseconds: "250ms", "2s", "1.5m", "3h", "1d"; a bare number is seconds.
  * Below 2^62 (146 years), so that a deadline is now plus one. */
 int dl_parse_duration(const char *s, int64_t *out);

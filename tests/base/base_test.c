@@ -55,6 +55,11 @@ static void test_num(void)
 	ok(dl_parse_size("5X", &u) && dl_parse_size("9e99", &u) &&
 			dl_parse_size("-1", &u),
 		"bad sizes refused");
+	ok(!dl_parse_rate("100M", &u) && u == 100000000, "100M a second");
+	ok(!dl_parse_rate("100Mbit", &u) && u == 12500000, "100Mbit");
+	ok(dl_parse_rate("0", &u) && dl_parse_rate("7bit", &u) &&
+			dl_parse_rate("bit", &u) && dl_parse_rate("1bits", &u),
+		"bad rates");
 	ok(!dl_parse_duration("250ms", &t) && t == 250000000, "250ms");
 	ok(!dl_parse_duration("1.5m", &t) && t == 90 * DL_SECOND, "1.5m");
 	ok(dl_parse_duration("100000d", &t), "no duration overflows a clock");
