@@ -49,10 +49,10 @@ int client_wait(struct client *c, struct dl_err *e)
 	int code = 0;
 
 	while (!code && !c->over && !c->done) {
-		turn(c, c->conn.fd, 0);
+		turn(c, c->conn.main.fd, 0);
 		if (c->over || c->done)
 			break;
-		dl_loop_set(&c->loop, c->conn.fd, dl_conn_events(&c->conn),
+		dl_loop_set(&c->loop, c->conn.main.fd, dl_conn_events(&c->conn),
 			turn, c);
 		code = dl_loop_once(&c->loop, dl_conn_deadline(&c->conn), e);
 	}

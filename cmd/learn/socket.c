@@ -261,9 +261,9 @@ static void lost(struct learner *l, const struct dl_err *why, int64_t now)
 	/* Who was never a syncer will not become one. */
 	if (!l->core && why->code == DL_PROTOCOL)
 		up->fatal = DL_PROTOCOL;
-	up->bytes_in += up->conn.bytes_in;
-	up->bytes_out += up->conn.bytes_out;
-	dl_loop_remove(&l->loop, up->conn.fd);
+	up->bytes_in += up->conn.main.bytes_in;
+	up->bytes_out += up->conn.main.bytes_out;
+	dl_loop_remove(&l->loop, up->conn.main.fd);
 	dl_conn_release(&up->conn);
 	coming_lost(l);
 	weights_forget_asked(&l->weights);
@@ -327,7 +327,7 @@ static void socket_work(struct learner *l, int64_t now)
 		lost(l, &e, now);
 		return;
 	}
-	dl_loop_set(&l->loop, up->conn.fd, dl_conn_events(&up->conn), turn, l);
+	dl_loop_set(&l->loop, up->conn.main.fd, dl_conn_events(&up->conn), turn, l);
 }
 
 static int64_t socket_wake(const struct learner *l)
@@ -344,7 +344,7 @@ static int64_t socket_wake(const struct learner *l)
 static void socket_release(struct learner *l)
 {
 	if (l->uplink.open) {
-		dl_loop_remove(&l->loop, l->uplink.conn.fd);
+		dl_loop_remove(&l->loop, l->uplink.conn.main.fd);
 		dl_conn_release(&l->uplink.conn);
 		l->uplink.open = 0;
 	}

@@ -64,7 +64,7 @@ static void claim_name(struct peer *peer, int64_t now)
 	if (holder && holder->instance != peer->instance) {
 		peer->state = PEER_WAITING;
 		peer->deadline = now + probe_time;
-		peer->heard = holder->conn.heard;
+		peer->heard = holder->conn.main.heard;
 		return;
 	}
 	if (holder) {
@@ -81,7 +81,7 @@ void peer_judge(struct peer *peer, int64_t now)
 	struct dl_err why;
 	char text[480];
 
-	if (holder && holder->conn.heard > peer->heard) {
+	if (holder && holder->conn.main.heard > peer->heard) {
 		snprintf(text, sizeof text, "%s is taken by %s", peer->name,
 			holder->address);
 		refuse(peer, DL_NOPERM, text, now);

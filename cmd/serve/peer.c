@@ -113,9 +113,9 @@ void peer_drop(struct peer *peer, const struct dl_err *why)
 		return;
 	peer->over = 1;
 	peer->state = PEER_LEAVING;
-	s->bytes_in += peer->conn.bytes_in;
-	s->bytes_out += peer->conn.bytes_out;
-	dl_loop_remove(&s->loop, peer->conn.fd);
+	s->bytes_in += peer->conn.main.bytes_in;
+	s->bytes_out += peer->conn.main.bytes_out;
+	dl_loop_remove(&s->loop, peer->conn.main.fd);
 	dl_conn_release(&peer->conn);
 	if (peer->coming)
 		pushes_drop(&s->globals.pushes, peer->coming);
@@ -237,7 +237,7 @@ void peers_work(struct server *s, int64_t now)
 	for (struct peer *peer = s->peer; peer; peer = peer->next) {
 		work(peer, 0, now);
 		if (!peer->over)
-			dl_loop_set(&s->loop, peer->conn.fd,
+			dl_loop_set(&s->loop, peer->conn.main.fd,
 				dl_conn_events(&peer->conn), turn, peer);
 	}
 	free_over(s);
@@ -265,7 +265,7 @@ void peers_free(struct server *s)
 		if (peer->over)
 			continue;
 		peer->over = 1;
-		dl_loop_remove(&s->loop, peer->conn.fd);
+		dl_loop_remove(&s->loop, peer->conn.main.fd);
 		dl_conn_release(&peer->conn);
 	}
 	free_over(s);

@@ -2,7 +2,6 @@
 
 #include <poll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/num.h"
 #include "link/conn_io.h"
@@ -10,12 +9,8 @@
 void dl_conn_init(
 	struct dl_conn *c, int fd, const struct dl_conn_config *cf, int64_t now)
 {
-	*c = (struct dl_conn){
-		.fd = fd,
-		.config = *cf,
-		.heard = now,
-		.sent = now,
-	};
+	*c = (struct dl_conn){.config = *cf};
+	dl_stream_init(&c->main, fd, now);
 	dl_reader_init(&c->reader[DL_CHANNEL_CONTROL], cf->control);
 	dl_reader_init(&c->reader[DL_CHANNEL_DATA], cf->data);
 }
@@ -24,13 +19,10 @@ void dl_conn_release(struct dl_conn *c)
 {
 	int i;
 
-	if (c->fd >= 0)
-		close(c->fd);
-	c->fd = -1;
+	dl_stream_release(&c->main);
 	dl_conn_drop_output(c);
 	for (i = 0; i < DL_CHANNELS; i++)
 		dl_reader_release(&c->reader[i]);
-	dl_buf_free(&c->in);
 	dl_buf_free(&c->control_in);
 }
 
@@ -49,9 +41,10 @@ int64_t dl_conn_deadline(const struct dl_conn *c)
 	if (c->finish)
 		return c->finish;
 	if (cf->silence_ns)
-		at = c->heard + cf->silence_ns;
-	if (cf->beat_ns && !dl_conn_has_output(c) && c->sent + cf->beat_ns < at)
-		at = c->sent + cf->beat_ns;
+		at = c->main.heard + cf->silence_ns;
+	if (cf->beat_ns && !dl_conn_has_output(c) &&
+		c->main.sent + cf->beat_ns < at)
+		at = c->main.sent + cf->beat_ns;
 	return at;
 }
 
@@ -59,7 +52,7 @@ static int is_silent(const struct dl_conn *c, int64_t now)
 {
 	int64_t limit = c->config.silence_ns;
 
-	return limit && now - c->heard >= limit;
+	return limit && now - c->main.heard >= limit;
 }
 
 /* What is due by time alone. */
@@ -73,9 +66,9 @@ static int check_time(struct dl_conn *c, int64_t now, struct dl_err *e)
 				       : dl_fail(e, DL_UNAVAILABLE, "finished");
 	if (is_silent(c, now))
 		return dl_fail(e, DL_UNAVAILABLE, "silent for %s",
-			dl_human_duration(silence, now - c->heard));
+			dl_human_duration(silence, now - c->main.heard));
 	if (cf->beat_ns && !dl_conn_has_output(c) &&
-		now - c->sent >= cf->beat_ns)
+		now - c->main.sent >= cf->beat_ns)
 		c->out.beat = 1;
 	return 0;
 }
@@ -97,7 +90,7 @@ static int do_output(struct dl_conn *c, int64_t now, struct dl_err *e)
 		return last ? last : code;
 	}
 	if (c->finish && !dl_conn_has_output(c)) {
-		shutdown(c->fd, SHUT_WR);
+		shutdown(c->main.fd, SHUT_WR);
 		c->shut = 1;
 	}
 	return 0;
@@ -148,4 +141,5 @@ void dl_conn_finish(struct dl_conn *c, int64_t deadline)
 {
 	if (!c->finish)
 		c->finish = deadline > 0 ? deadline : 1;
+	c->main.deaf = 1;
 }

@@ -3,7 +3,7 @@
  * driven by the caller's poll loop. It never blocks, and its memory is
  * bounded whatever the peer does.
  *
- *	poll c's fd for dl_conn_events(c) until dl_conn_deadline(c);
+ *	poll c.main.fd for dl_conn_events(c) until dl_conn_deadline(c);
  *	if (dl_conn_work(c, revents, dl_now(), &e))
  *		the connection is over, e says why: dl_conn_release(c)
  *
@@ -18,8 +18,8 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "link/frame.h"
 #include "link/message.h"
+#include "link/stream.h"
 #include "tensor/record.h"
 
 struct dl_conn;
@@ -67,27 +67,20 @@ struct dl_conn_item { /* private: a record of data being sent */
 	void *ctx;
 };
 
-struct dl_conn_out { /* private: where sending is */
-	unsigned char head[DL_FRAME_HEAD];
-	unsigned head_left;
-	size_t frame_left;	 /* payload bytes of the frame that is begun */
-	enum dl_channel channel; /* of that frame */
-	size_t control_at;	 /* bytes of the control queue sent */
+struct dl_conn_out {	   /* private: where sending is */
+	size_t control_at; /* bytes of the control queue sent */
 	struct dl_conn_item *item;
 	size_t item_at; /* bytes of item's head and data sent */
 	int beat;	/* a heartbeat is due */
 };
 
 struct dl_conn {
-	int fd;
+	struct dl_stream main;
 	struct dl_conn_config config; /* limits may be changed any time */
-	uint64_t bytes_in, bytes_out;
-	int64_t heard, sent; /* when the last byte came, went */
 	/* private */
 	struct dl_err why;
-	int64_t finish;	  /* deadline of dl_conn_finish; 0: not asked for */
-	int shut;	  /* nothing more is sent */
-	struct dl_buf in; /* received, not yet parsed */
+	int64_t finish; /* deadline of dl_conn_finish; 0: not asked for */
+	int shut;	/* nothing more is sent */
 	struct dl_reader reader[DL_CHANNELS];
 	struct dl_buf control_in; /* data of the control message coming */
 	struct dl_message coming; /* the push or global coming */

@@ -1,12 +1,4 @@
-#include <errno.h>
-#include <sys/socket.h>
-
 #include "link/conn_io.h"
-
-enum {
-	ROOM = 256 * 1024, /* received bytes kept: several whole frames */
-	CALLS = 4,	   /* a dl_conn_read, so that others get a turn */
-};
 
 /* The header of a control message: its data goes to one buffer. */
 static void begin_control(struct dl_conn *c, struct dl_reader *r)
@@ -82,9 +74,9 @@ static int take_event(struct dl_conn *c, enum dl_channel channel,
 }
 
 /* The next bytes of a channel. A handler may ask to finish on the way. */
-static int take_bytes(
-	struct dl_conn *c, const struct dl_frame *f, struct dl_err *e)
+static int take_frame(void *ctx, const struct dl_frame *f, struct dl_err *e)
 {
+	struct dl_conn *c = ctx;
 	struct dl_reader *r = &c->reader[f->channel];
 	const unsigned char *p = f->payload;
 	size_t n = f->n, taken;
@@ -104,71 +96,20 @@ static int take_bytes(
 	return code;
 }
 
-/* All whole frames that have come; what is left moves to the front. */
-static int take_frames(struct dl_conn *c, struct dl_err *e)
+/* Is a record half here? */
+static int is_inside(struct dl_conn *c)
 {
-	size_t at = 0, used;
-	struct dl_frame f;
-	int code;
-
-	for (;;) {
-		if (c->finish) {
-			dl_buf_clear(&c->in);
-			return 0;
-		}
-		code = dl_frame_parse(
-			&f, c->in.data + at, c->in.len - at, &used, e);
-		if (!code && !used)
-			break;
-		if (!code)
-			code = take_bytes(c, &f, e);
-		if (code)
-			return code;
-		at += used;
-	}
-	dl_buf_drop(&c->in, at);
-	return 0;
-}
-
-static int end_of_input(struct dl_conn *c, struct dl_err *e)
-{
-	if (c->finish)
-		return dl_fail(e, DL_UNAVAILABLE, "finished");
-	if (c->in.len)
-		return dl_fail(e, DL_UNAVAILABLE, "closed inside a frame");
-	if (dl_reader_end(&c->reader[DL_CHANNEL_CONTROL], NULL) ||
-		dl_reader_end(&c->reader[DL_CHANNEL_DATA], NULL))
-		return dl_fail(e, DL_UNAVAILABLE, "closed inside a record");
-	return dl_fail(e, DL_UNAVAILABLE, "closed");
+	return dl_reader_end(&c->reader[DL_CHANNEL_CONTROL], NULL) ||
+	       dl_reader_end(&c->reader[DL_CHANNEL_DATA], NULL);
 }
 
 int dl_conn_read(struct dl_conn *c, int64_t now, struct dl_err *e)
 {
-	size_t room;
-	ssize_t n;
-	int calls, code;
+	int code = dl_stream_read(&c->main, take_frame, c, now, e);
 
-	if (!c->in.cap)
-		dl_buf_reserve(&c->in, ROOM);
-	for (calls = 0; calls < CALLS; calls++) {
-		room = c->in.cap - c->in.len;
-		n = recv(c->fd, c->in.data + c->in.len, room, MSG_DONTWAIT);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
-			return 0;
-		if (n < 0)
-			return dl_fail_sys(e, DL_UNAVAILABLE, "receiving");
-		if (n == 0)
-			return end_of_input(c, e);
-		c->bytes_in += (uint64_t)n;
-		c->heard = now;
-		c->in.len += (size_t)n;
-		code = take_frames(c, e);
-		if (code)
-			return code;
-		if ((size_t)n < room)
-			return 0;
-	}
-	return 0;
+	if (c->main.closed && c->finish)
+		return dl_fail(e, DL_UNAVAILABLE, "finished");
+	if (c->main.closed && is_inside(c))
+		return dl_fail(e, DL_UNAVAILABLE, "closed inside a record");
+	return code;
 }

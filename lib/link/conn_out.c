@@ -1,14 +1,8 @@
-#include <errno.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <sys/uio.h>
 
 #include "link/conn_io.h"
 
 enum {
-	BATCH = 1 << 20,      /* bytes a system call */
-	PIECES = 64,	      /* of them */
 	CALLS = 4,	      /* a dl_conn_write, so that others get a turn */
 	COMPACT = 256 * 1024, /* sent control bytes worth moving the rest */
 };
@@ -24,79 +18,75 @@ static size_t control_waiting(
 	return c->control.len - o->control_at;
 }
 
-/* Begins the next frame: control first; 0 when nothing waits. */
-static int begin_frame(const struct dl_conn *c, struct dl_conn_out *o)
-{
-	size_t n = control_waiting(c, o);
-
-	o->channel = DL_CHANNEL_CONTROL;
-	if (!n && !o->beat && o->item) {
-		o->channel = DL_CHANNEL_DATA;
-		n = item_size(o->item) - o->item_at;
-	} else if (!n && !o->beat)
-		return 0;
-	o->beat = 0;
-	o->frame_left = n < DL_FRAME_PAYLOAD ? n : DL_FRAME_PAYLOAD;
-	o->head_left = DL_FRAME_HEAD;
-	dl_frame_head(o->head, o->channel, o->frame_left);
-	return 1;
-}
-
-/* The next bytes of the item being sent, and on to the next item at its end. */
-static struct iovec item_piece(struct dl_conn_out *o, size_t max)
+/* Of the item being sent: its next n bytes, and on to the next at its end. */
+static void add_item(struct dl_batch *b, struct dl_conn_out *o, size_t n)
 {
 	const struct dl_conn_item *item = o->item;
-	struct iovec v;
-	size_t left;
+	size_t head = 0;
 
 	if (o->item_at < item->head.len) {
-		v.iov_base = item->head.data + o->item_at;
-		left = item->head.len - o->item_at;
-	} else {
-		v.iov_base = (void *)(item->data + o->item_at - item->head.len);
-		left = item_size(item) - o->item_at;
+		head = item->head.len - o->item_at;
+		if (head > n)
+			head = n;
+		dl_batch_add(b, item->head.data + o->item_at, head);
+		o->item_at += head;
 	}
-	v.iov_len = left < max ? left : max;
-	o->item_at += v.iov_len;
+	if (n > head)
+		dl_batch_add(
+			b, item->data + o->item_at - item->head.len, n - head);
+	o->item_at += n - head;
 	if (o->item_at == item_size(item)) {
 		o->item = item->next;
 		o->item_at = 0;
 	}
-	return v;
 }
 
-/*
- * The next piece to write, of at most max > 0 bytes, and o advanced past it;
- * empty when nothing waits. Planning walks a copy of the state, and what was
- * then written walks the state itself, so that a plan of which only a part
- * was written leaves no trace and control can overtake the rest. The head of
- * a frame is copied to head, where it outlives o.
- */
-static struct iovec next_piece(const struct dl_conn *c, struct dl_conn_out *o,
-	unsigned char head[DL_FRAME_HEAD], size_t max)
+static void add_frame(const struct dl_conn *c, struct dl_batch *b,
+	struct dl_conn_out *o, enum dl_channel channel, size_t n)
 {
-	struct iovec v = {NULL, 0};
+	if (n > DL_FRAME_PAYLOAD)
+		n = DL_FRAME_PAYLOAD;
+	dl_batch_frame(b, channel, n);
+	if (channel == DL_CHANNEL_DATA) {
+		add_item(b, o, n);
+		return;
+	}
+	if (n)
+		dl_batch_add(b, c->control.data + o->control_at, n);
+	o->control_at += n;
+	o->beat = 0;
+}
 
-	if (!o->head_left && !o->frame_left && !begin_frame(c, o))
-		return v;
-	if (o->head_left) {
-		memcpy(head, o->head, DL_FRAME_HEAD);
-		v.iov_base = head + DL_FRAME_HEAD - o->head_left;
-		v.iov_len = o->head_left < max ? o->head_left : max;
-		o->head_left -= (unsigned)v.iov_len;
-		return v;
+/* Control first; 0 when nothing waits. */
+static int add_next(
+	const struct dl_conn *c, struct dl_batch *b, struct dl_conn_out *o)
+{
+	size_t n = control_waiting(c, o);
+
+	if (n || o->beat)
+		add_frame(c, b, o, DL_CHANNEL_CONTROL, n);
+	else if (o->item)
+		add_frame(c, b, o, DL_CHANNEL_DATA,
+			item_size(o->item) - o->item_at);
+	else
+		return 0;
+	return 1;
+}
+
+/* Fills b with what goes out next; after[i] is where sending will be once its
+ * frame i has been sent. */
+static void plan(const struct dl_conn *c, struct dl_batch *b,
+	struct dl_conn_out after[DL_BATCH_FRAMES])
+{
+	struct dl_conn_out o = c->out;
+
+	dl_batch_clear(b);
+	if (c->main.begun.written) {
+		add_frame(c, b, &o, c->main.begun.channel, c->main.begun.n);
+		after[0] = o;
 	}
-	if (max > o->frame_left)
-		max = o->frame_left;
-	if (o->channel == DL_CHANNEL_DATA) {
-		v = item_piece(o, max);
-	} else {
-		v.iov_base = c->control.data + o->control_at;
-		v.iov_len = max;
-		o->control_at += max;
-	}
-	o->frame_left -= v.iov_len;
-	return v;
+	while (!dl_batch_full(b) && add_next(c, b, &o))
+		after[b->frames - 1] = o;
 }
 
 static void free_item(struct dl_conn_item *item, int sent)
@@ -107,15 +97,12 @@ static void free_item(struct dl_conn_item *item, int sent)
 	free(item);
 }
 
-/* n bytes have been written. */
-static void advance(struct dl_conn *c, size_t n)
+static void advance(struct dl_conn *c, const struct dl_conn_out *to)
 {
 	struct dl_conn_item *item = c->out.item, *next;
-	unsigned char head[DL_FRAME_HEAD];
 
-	while (n)
-		n -= next_piece(c, &c->out, head, n).iov_len;
-	for (; item != c->out.item; item = next) {
+	c->out = *to;
+	for (; item != to->item; item = next) {
 		next = item->next;
 		free_item(item, 1);
 	}
@@ -128,64 +115,39 @@ static void advance(struct dl_conn *c, size_t n)
 	}
 }
 
-/* Fills v with what goes out next; how many pieces, *bytes in all. */
-static size_t plan(const struct dl_conn *c, struct iovec v[PIECES],
-	unsigned char head[PIECES][DL_FRAME_HEAD], size_t *bytes)
-{
-	struct dl_conn_out o = c->out;
-	size_t n;
-
-	*bytes = 0;
-	for (n = 0; n < PIECES && *bytes < BATCH; n++) {
-		v[n] = next_piece(c, &o, head[n], BATCH);
-		if (!v[n].iov_len)
-			break;
-		*bytes += v[n].iov_len;
-	}
-	return n;
-}
-
 int dl_conn_has_output(const struct dl_conn *c)
 {
 	const struct dl_conn_out *o = &c->out;
 
-	return o->head_left || o->frame_left || o->beat || o->item ||
-	       control_waiting(c, o);
+	return o->beat || o->item || control_waiting(c, o);
 }
 
 int dl_conn_write(struct dl_conn *c, int64_t now, struct dl_err *e)
 {
-	unsigned char head[PIECES][DL_FRAME_HEAD];
-	struct iovec v[PIECES];
-	struct msghdr msg = {.msg_iov = v};
-	size_t bytes;
-	ssize_t n;
-	int calls;
+	struct dl_conn_out after[DL_BATCH_FRAMES];
+	struct dl_batch b;
+	size_t frames;
+	int calls, more = 1, code;
 
-	for (calls = 0; calls < CALLS; calls++) {
-		msg.msg_iovlen = plan(c, v, head, &bytes);
-		if (!bytes)
+	for (calls = 0; more && calls < CALLS; calls++) {
+		plan(c, &b, after);
+		if (!b.frames)
 			return 0;
-		n = sendmsg(c->fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
-			return 0;
-		if (n < 0)
-			return dl_fail_sys(e, DL_UNAVAILABLE, "sending");
-		c->bytes_out += (uint64_t)n;
-		c->sent = now;
-		advance(c, (size_t)n);
-		if ((size_t)n < bytes)
-			return 0;
+		code = dl_stream_write(&c->main, &b, &frames, &more, now, e);
+		if (code)
+			return code;
+		if (frames)
+			advance(c, &after[frames - 1]);
 	}
 	return 0;
 }
 
 /* Something of the first item is on its way: at least its frame is begun. */
-static int begun(const struct dl_conn_out *o)
+static int begun(const struct dl_conn *c)
 {
-	return o->item_at || (o->channel == DL_CHANNEL_DATA && o->frame_left);
+	return c->out.item_at ||
+	       (c->main.begun.written &&
+		       c->main.begun.channel == DL_CHANNEL_DATA);
 }
 
 /* Where the item of that key waits whole; else where a new one is put. */
@@ -193,7 +155,7 @@ static struct dl_conn_item **find_item(struct dl_conn *c, uint64_t key)
 {
 	struct dl_conn_item **at = &c->out.item;
 
-	if (*at && begun(&c->out))
+	if (*at && begun(c))
 		at = &(*at)->next;
 	while (*at && !(key && (*at)->key == key))
 		at = &(*at)->next;
@@ -231,7 +193,7 @@ int dl_conn_waits(const struct dl_conn *c, uint64_t key)
 {
 	const struct dl_conn_item *item = c->out.item;
 
-	if (item && begun(&c->out))
+	if (item && begun(c))
 		item = item->next;
 	while (item && item->key != key)
 		item = item->next;

@@ -127,7 +127,7 @@ static void close_pair(struct pair *p)
 /* Polls and works one side at time now; 1 when there was something to do. */
 static int work(struct side *s, int64_t now)
 {
-	struct pollfd fd = {.fd = s->c.fd};
+	struct pollfd fd = {.fd = s->c.main.fd};
 
 	if (s->over)
 		return 0;
@@ -203,7 +203,7 @@ static void test_overtake(struct pair *p)
 	send_values(&p->a, 0, 1, VALUES, &x[0]);
 	send_values(&p->a, 0, 2, 100, &x[1]);
 	work(&p->a, 0); /* fills the socket with the start of the first */
-	ok(p->a.c.bytes_out > 0 && dl_conn_waiting(&p->a.c) > 100000,
+	ok(p->a.c.main.bytes_out > 0 && dl_conn_waiting(&p->a.c) > 100000,
 		"a small socket takes a part");
 	send_end(&p->a, 1);
 	settle(p, 0);
@@ -212,7 +212,8 @@ static void test_overtake(struct pair *p)
 	ok(p->b.at_message == 0, "control overtakes data on its way");
 	ok(x[0].done == 1 && x[0].sent == 1 && x[1].done == 1 && x[1].sent,
 		"both records are released once, as sent");
-	ok(p->a.c.bytes_out == p->b.c.bytes_in && !dl_conn_waiting(&p->a.c),
+	ok(p->a.c.main.bytes_out == p->b.c.main.bytes_in &&
+			!dl_conn_waiting(&p->a.c),
 		"the counters agree");
 	ok(dl_conn_events(&p->a.c) == POLLIN, "and nothing more is wanted");
 	close_pair(p);
@@ -239,7 +240,8 @@ static void test_replace(struct pair *p)
 	ok(p->b.records == 5 && p->b.last_seq[0] == 6 && !p->b.disorder,
 		"the rest arrives, in order");
 	ok(!dl_conn_waits(&p->a.c, 7), "what is begun or sent does not");
-	ok(x[0].sent == 1 && x[4].sent == 1 && x[2].sent == 1 && x[3].sent == 1 && x[5].sent == 1,
+	ok(x[0].sent == 1 && x[4].sent == 1 && x[2].sent == 1 &&
+			x[3].sent == 1 && x[5].sent == 1,
 		"and is released as sent");
 	send_values(&p->a, 1, 7, VALUES, &x[0]);
 	work(&p->a, 0);
@@ -309,8 +311,8 @@ static void test_random(struct pair *p)
 	ok(!wrong, "every record is released once");
 	ok(!p->a.disorder && !p->b.disorder && !p->a.over && !p->b.over,
 		"in order, with the right values");
-	ok(p->a.c.bytes_out == p->b.c.bytes_in &&
-			p->b.c.bytes_out == p->a.c.bytes_in,
+	ok(p->a.c.main.bytes_out == p->b.c.main.bytes_in &&
+			p->b.c.main.bytes_out == p->a.c.main.bytes_in,
 		"the counters agree");
 	close_pair(p);
 }
@@ -335,7 +337,7 @@ static void test_garbage(
 	struct pair *p, const char *bytes, size_t n, const char *says)
 {
 	open_pair(p, 0);
-	if (write(p->a.c.fd, bytes, n) != (ssize_t)n)
+	if (write(p->a.c.main.fd, bytes, n) != (ssize_t)n)
 		abort();
 	settle(p, 0);
 	ok(p->b.over == DL_PROTOCOL && strstr(p->b.why.text, says) &&
@@ -356,8 +358,8 @@ static void test_channel(struct pair *p, enum dl_channel channel,
 	open_pair(p, 0);
 	dl_message_pack(m, &b);
 	dl_frame_head(head, channel, b.len);
-	if (write(p->a.c.fd, head, sizeof(head)) < 0 ||
-		write(p->a.c.fd, b.data, b.len) < 0)
+	if (write(p->a.c.main.fd, head, sizeof(head)) < 0 ||
+		write(p->a.c.main.fd, b.data, b.len) < 0)
 		abort();
 	settle(p, 0);
 	ok(p->b.over == DL_PROTOCOL && strstr(p->b.why.text, says), "%s",
@@ -393,10 +395,10 @@ static void test_time(struct pair *p)
 			dl_conn_deadline(&p->b.c) == 5 * s,
 		"deadlines are those of beat and silence");
 	settle(p, 2 * s - 1);
-	ok(p->b.c.bytes_in == 0, "no heartbeat before it is due");
+	ok(p->b.c.main.bytes_in == 0, "no heartbeat before it is due");
 	settle(p, 2 * s);
-	ok(p->b.c.bytes_in == DL_FRAME_HEAD && p->b.c.heard == 2 * s &&
-			!p->b.messages,
+	ok(p->b.c.main.bytes_in == DL_FRAME_HEAD &&
+			p->b.c.main.heard == 2 * s && !p->b.messages,
 		"a heartbeat is an empty frame");
 	settle(p, 3 * s);
 	send_end(&p->a, 1);
@@ -477,12 +479,12 @@ static void test_cut(struct pair *p)
 		send_end(&p->a, 1);
 		send_values(&p->a, 0, 1, 40, &x);
 		work(&p->a, 0);
-		got = recv(p->b.c.fd, bytes, sizeof(bytes), 0);
+		got = recv(p->b.c.main.fd, bytes, sizeof(bytes), 0);
 		if (got < (ssize_t)n) {
 			close_pair(p);
 			break;
 		}
-		if (send(p->a.c.fd, bytes, n, 0) != (ssize_t)n)
+		if (send(p->a.c.main.fd, bytes, n, 0) != (ssize_t)n)
 			wrong++;
 		dl_conn_release(&p->a.c);
 		p->a.over = 1;

@@ -1,0 +1,57 @@
+/*
+ * A stream: one non-blocking socket that carries frames both ways. A
+ * connection has a main one.
+ */
+#ifndef DL_LINK_STREAM_H
+#define DL_LINK_STREAM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "link/batch.h"
+#include "link/frame.h"
+
+struct dl_stream {
+	int fd;
+	uint64_t bytes_in, bytes_out;
+	int64_t heard, sent; /* when the last byte came, went */
+	int deaf;	     /* what still comes is passed over */
+	int closed;	     /* the peer has closed, between two frames */
+	/* The frame of which a part has been written: the next batch begins
+	 * with this very frame. */
+	struct {
+		enum dl_channel channel;
+		size_t n;	/* payload bytes */
+		size_t written; /* of head and payload; 0: none is begun */
+	} begun;
+	/* private */
+	struct dl_buf in; /* received, not yet parsed */
+};
+
+/* Takes over fd, non-blocking; now is monotonic (dl_now). */
+void dl_stream_init(struct dl_stream *s, int fd, int64_t now);
+/* Closes fd. */
+void dl_stream_release(struct dl_stream *s);
+
+/* Takes a frame that has come; its payload is valid during the call. */
+typedef int dl_stream_take(
+	void *ctx, const struct dl_frame *f, struct dl_err *e);
+/*
+ * Reads what has come, a bounded amount, and gives the frames to take. 0 while
+ * the stream lives; else 69 when the peer is gone ("closed" between frames),
+ * 76 for bad frames, or take's code.
+ */
+int dl_stream_read(struct dl_stream *s, dl_stream_take *take, void *ctx,
+	int64_t now, struct dl_err *e);
+
+/*
+ * Offers a batch to the socket, once, and uses it up: *frames of it are done
+ * with, their memory is the caller's again; *more says that the socket took
+ * all and may take more. 0 or 69.
+ */
+int dl_stream_write(struct dl_stream *s, struct dl_batch *b, size_t *frames,
+	int *more, int64_t now, struct dl_err *e);
+
+#endif
