@@ -1,0 +1,38 @@
+#!/usr/bin/env bats
+# A learner written from dl-protocol(7) alone, in one run with dl-learn.
+
+load ../run/run.bash
+
+setup() {
+	command -v python3 >/dev/null || skip "python3 is not installed"
+	run_setup
+}
+
+teardown() {
+	run_teardown
+}
+
+# other NAME LINK [OPTION...]: a learner of that other make.
+other() {
+	local name=$1 to=$2
+	shift 2
+	background "$name" python3 "$abs_top_srcdir/tests/protocol/learner.py" \
+		-n "$name" --step-time 0.01 "$@" "$to"
+}
+
+@test "both makes of learners take part in a run to its end" {
+	syncer --quorum 2 --steps 120
+	wait_for [ -S s ]
+	other bob "$link" -v
+	wait_for has 1 "^welcome" bob.log
+	learner ann
+	ends syncer
+	ends ann
+	ends bob
+	dl-frag check out.safetensors
+	grep -q '"push".*"learner":"bob"' tape
+	# None of its pushes was refused, and rounds had both.
+	! grep "taken=refused" bob.log
+	has 3 "taken=round" bob.log
+	grep -q "^global .*final=1" bob.log
+}

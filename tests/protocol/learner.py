@@ -1,0 +1,574 @@
+#!/usr/bin/env python3
+"""A learner written from dl-protocol(7) and the pages it names, and from
+nothing else. It shares no code with dl-tools: what it and they agree on is
+what the pages say.
+
+    learner.py [-v] [-n NAME] [--key FILE] [--suites LIST] [--run NAME]
+               [--step-time SECONDS] [--leave STEPS] LINK
+
+takes part in the run at LINK (unix:PATH, tcp:HOST:PORT or, with a key,
+tcp:KEY@HOST:PORT) until it ends, or leaves after so many steps. What it trains
+is made up. -v shows every message.
+
+Tests that want a peer of their own, an honest or a hostile one, import it:
+
+    import sys; sys.path.insert(0, ".../tests/protocol")
+    from learner import Link, Learner, record, hello
+
+    link = Link("tcp:KEY@HOST:PORT", key=private)  # 32 bytes; None: plain
+    link.say("hello", hello("eve"))           # a message of words
+    link.say("push", {...}, tensors, channel=1)
+    m = link.hear(timeout=5)                  # Message, or None: silence
+    link.frame(7, b"any payload")             # any frame, sealed if need be
+    link.wire(b"any bytes")                   # below frames and sealing
+
+Link raises Gone when the peer has closed or broke the protocol. All bytes that
+it sends go through wire(), once a frame or handshake message: a subclass that
+overrides it can keep, change, drop or send them again. Link(..., shake=False)
+connects and says nothing, not even a preface.
+
+Learner is the rest: a subclass can override push_fields() to lie, train() to
+make other values, or after_step() to do what it likes at a step boundary.
+"""
+import argparse
+import base64
+import hashlib
+import hmac
+import json
+import os
+import random
+import select
+import socket
+import struct
+import sys
+import time
+from array import array
+from collections import namedtuple
+
+CONTROL, DATA = 0, 1
+FRAME_MAX = 65519
+
+Message = namedtuple("Message", "kind fields tensors channel")
+Tensor = namedtuple("Tensor", "dtype shape data")
+
+
+class Gone(Exception):
+    """The connection is over."""
+
+
+# Records: dl-fragment(5).
+
+def record(fields, tensors=()):
+    """Bytes of a record; fields without their "dl.", tensors as (name,
+    Tensor), whose data lie in this order."""
+    head, at = {"__metadata__": {"dl." + k: v for k, v in fields.items()}}, 0
+    for name, t in tensors:
+        head[name] = {"dtype": t.dtype, "shape": t.shape,
+                      "data_offsets": [at, at + len(t.data)]}
+        at += len(t.data)
+    text = json.dumps(head, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    return b"".join([struct.pack("<Q", len(text)), text] +
+                    [t.data for _, t in tensors])
+
+
+def take_record(buf):
+    """The record at the front of a bytearray, taken off it; or None."""
+    if len(buf) < 8:
+        return None
+    begin = 8 + struct.unpack_from("<Q", buf)[0]
+    if len(buf) < begin:
+        return None
+    head = json.loads(bytes(buf[8:begin]))
+    words = head.pop("__metadata__", {})
+    end = begin + max((t["data_offsets"][1] for t in head.values()), default=0)
+    if len(buf) < end:
+        return None
+    tensors = {}
+    for name, t in head.items():
+        first, last = t["data_offsets"]
+        tensors[name] = Tensor(t["dtype"], t["shape"],
+                               bytes(buf[begin + first:begin + last]))
+    del buf[:end]
+    return {k[3:]: v for k, v in words.items()}, tensors
+
+
+# One connection.
+
+def open_socket(address):
+    kind, _, rest = address.partition(":")
+    if kind == "unix":
+        s = socket.socket(socket.AF_UNIX)
+        s.connect(rest)
+        return s
+    host, _, port = rest.rpartition(":")
+    return socket.create_connection((host.strip("[]"), int(port)))
+
+
+class Link:
+    """Frames, and the messages in them."""
+
+    def __init__(self, address, key=None, suites="AESGCM,ChaChaPoly",
+                 run="-", timeout=30, shake=True):
+        self.received = bytearray()      # not taken apart yet
+        self.streams = [bytearray(), bytearray()]
+        self.send_cipher = self.receive_cipher = None
+        self.verbose = False
+        address, pin = self.split_pin(address)
+        self.socket = open_socket(address)
+        self.socket.settimeout(timeout)
+
+    @staticmethod
+    def split_pin(address):
+        """tcp:KEY@HOST:PORT without the key, and the key."""
+        if not address.startswith("tcp:") or "@" not in address:
+            return address, None
+        key, _, place = address[4:].partition("@")
+        return "tcp:" + place, base64.b64decode(key)
+
+    def wire(self, data):
+        try:
+            self.socket.sendall(data)
+        except OSError as e:
+            raise Gone(str(e)) from e
+
+    def frame(self, channel, payload):
+        self.wire(struct.pack("<HB", 1 + len(payload), channel) + payload)
+
+    def beat(self):
+        self.frame(CONTROL, b"")
+
+    def say(self, kind, fields, tensors=(), channel=CONTROL):
+        if self.verbose:
+            show("> ", kind, fields, tensors)
+        words = dict(format="1", kind=kind, **fields)
+        data = record({k: str(v) for k, v in words.items()}, tensors)
+        for at in range(0, len(data), FRAME_MAX - 1):
+            self.frame(channel, data[at:at + FRAME_MAX - 1])
+
+    def hear(self, timeout):
+        """The next message; None when none has come in time."""
+        end = time.monotonic() + timeout
+        while True:
+            m = self.take_message()
+            if m or not self.wait(end - time.monotonic()):
+                return m
+            self.read_some()
+
+    def wait(self, timeout):
+        return select.select([self.socket], [], [], max(timeout, 0))[0]
+
+    def read_some(self):
+        try:
+            data = self.socket.recv(1 << 18)
+        except OSError as e:
+            raise Gone(str(e)) from e
+        if not data:
+            raise Gone("closed")
+        self.received += data
+
+    def take_message(self):
+        for channel, stream in enumerate(self.streams):
+            found = take_record(stream)
+            if found:
+                fields, tensors = found
+                kind = fields.pop("kind")
+                if self.verbose:
+                    show("", kind, fields, tensors.items())
+                return Message(kind, fields, tensors, channel)
+        return self.take_frame() and self.take_message()
+
+    def take_frame(self):
+        if len(self.received) < 2:
+            return False
+        n = struct.unpack_from("<H", self.received)[0]
+        if len(self.received) < 2 + n:
+            return False
+        body = bytes(self.received[2:2 + n])
+        del self.received[:2 + n]
+        if not body or body[0] >= len(self.streams):
+            raise Gone("the peer breaks the protocol")
+        self.streams[body[0]] += body[1:]
+        return True
+
+    def close(self):
+        """Says no more, and hears the peer out."""
+        try:
+            self.socket.shutdown(socket.SHUT_WR)
+            while self.wait(5):
+                self.read_some()
+        except (OSError, Gone):
+            pass
+        self.socket.close()
+
+
+def show(mark, kind, fields, tensors):
+    words = " ".join(f"{k}={v}" for k, v in fields.items() if k != "format")
+    names = " ".join(name for name, _ in tensors)
+    print(f"{mark}{kind} {words}" + (f" [{names}]" if names else ""),
+          file=sys.stderr, flush=True)
+
+
+# Layouts: dl-layout(5). Values of a fragment are one array in packed order.
+
+def unescape(name):
+    out, rest = "", name
+    while rest:
+        at = rest.find("\\")
+        if at < 0:
+            return out + rest
+        out, code = out + rest[:at], rest[at + 1]
+        if code == "x":
+            out += chr(int(rest[at + 2:at + 4], 16))
+        else:
+            out += {"\\": "\\", "t": "\t", "n": "\n"}[code]
+        rest = rest[at + (4 if code == "x" else 2):]
+    return out
+
+
+def read_layout(text):
+    """A list a fragment of (name, shape, elements), in packed order."""
+    fragments = {}
+    for line in text.split("\n"):
+        if not line or line.startswith("#"):
+            continue
+        name, _, shape, elements, p, rule = line.split("\t")
+        inside = fragments.setdefault(int(p), [])
+        if not rule.startswith("alias="):
+            dims = [] if shape == "-" else [int(d) for d in shape.split("x")]
+            inside.append((unescape(name), dims, int(elements)))
+    return [sorted(fragments[p], key=lambda t: t[0].encode())
+            for p in range(len(fragments))]
+
+
+def floats(data):
+    values = array("f", data)
+    if sys.byteorder == "big":
+        values.byteswap()
+    return values
+
+
+def packed(values):
+    if sys.byteorder == "big":
+        values = array("f", values)
+        values.byteswap()
+    return values.tobytes()
+
+
+def from_f32(tensors, wanted):
+    """The packed array from a record's tensors."""
+    if set(tensors) != {name for name, _, _ in wanted}:
+        raise Gone("not the fragment's tensors")
+    for name, shape, _ in wanted:
+        if tensors[name].dtype != "F32" or tensors[name].shape != shape:
+            raise Gone(f"tensor {name} is another")
+    return floats(b"".join(tensors[name].data for name, _, _ in wanted))
+
+
+def to_f32(values, wanted):
+    tensors, at = [], 0
+    for name, shape, n in wanted:
+        tensors.append((name, Tensor("F32", shape, packed(values[at:at + n]))))
+        at += n
+    return tensors
+
+
+# The learner.
+
+def version(text):
+    epoch, _, number = text.partition(".")
+    return int(epoch), int(number)
+
+
+def version_text(v):
+    return f"{v[0]}.{v[1]}"
+
+
+def u64s(tensor):
+    return struct.unpack(f"<{len(tensor.data) // 8}Q", tensor.data)
+
+
+def pairs(tensor):
+    numbers = u64s(tensor)
+    return list(zip(numbers[::2], numbers[1::2]))
+
+
+def hello(name, role="learner", instance=1, **more):
+    fields = dict(role=role, run="", learner=name, instance=instance,
+                  layout="", codecs="f32", clock=0, steps=0, tokens=0)
+    fields.update(more)
+    return fields
+
+
+class Fragment:
+    """What a learner keeps of a fragment, by the page's words."""
+
+    def __init__(self, tensors):
+        self.tensors = tensors
+        self.values = self.anchor = None
+        self.version = (0, 0)
+        self.n = self.t = self.seq = self.pushed = self.opened = 0
+        self.sent = []          # pushes that are not settled
+        self.waiting = None     # the newest global that is not applied
+        self.done = False       # holds the final values
+
+
+class Push:
+    def __init__(self, fields, tensors):
+        self.fields, self.tensors, self.taken = fields, tensors, False
+
+
+class Learner:
+    TOKENS = 64         # a step
+
+    def __init__(self, name, step_time=0.01, leave=None):
+        self.name, self.step_time, self.leave = name, step_time, leave
+        self.instance = random.getrandbits(64)
+        self.clock = self.steps = self.tokens = 0
+        self.fragments = None   # until welcome says the layout
+        self.ending = self.drained = False
+        self.told = 0           # when step was said last
+
+    # Saying.
+
+    def greet(self, link):
+        self.link, self.welcomed = link, False
+        versions = []
+        if self.fragments:
+            data = b"".join(struct.pack("<QQ", *f.version)
+                            for f in self.fragments)
+            versions = [("versions",
+                         Tensor("U64", [len(self.fragments), 2], data))]
+        link.say("hello", hello(self.name, instance=self.instance,
+                                clock=self.clock, steps=self.steps,
+                                tokens=self.tokens), versions)
+
+    def tell_step(self):
+        self.told = time.monotonic()
+        self.link.say("step", dict(clock=self.clock, steps=self.steps,
+                                   tokens=self.tokens, loss=5.5))
+
+    def push_fields(self, p):
+        f = self.fragments[p]
+        return dict(fragment=p, seq=f.seq, step=self.clock,
+                    base=version_text(f.version), steps=f.n, tokens=f.t,
+                    codec="f32")
+
+    def push(self, p):
+        f = self.fragments[p]
+        f.seq += 1
+        delta = array("f", (v - a for v, a in zip(f.values, f.anchor)))
+        f.anchor = array("f", (a + d for a, d in zip(f.anchor, delta)))
+        push = Push(self.push_fields(p), to_f32(delta, f.tensors))
+        f.sent.append(push)
+        f.n, f.t, f.pushed = 0, 0, self.clock
+        self.link.say("push", push.fields, push.tensors, DATA)
+
+    # Hearing.
+
+    def on_welcome(self, m):
+        if self.welcomed:
+            raise Gone("welcome comes twice")
+        if not self.fragments:
+            layout = m.tensors["layout"].data.decode()
+            self.fragments = [Fragment(t) for t in read_layout(layout)]
+        self.welcomed, self.ending, self.drained = True, False, False
+        self.h, self.apply_how = int(m.fields["h"]), m.fields["apply"]
+        self.clock = int(m.fields["clock"])
+        versions, origins = pairs(m.tensors["versions"]), pairs(
+            m.tensors["origins"])
+        for p, taken in enumerate(u64s(m.tensors["taken"])):
+            f = self.fragments[p]
+            f.opened, f.pushed = 0, min(f.pushed, self.clock)
+            if f.version == origins[p]:
+                f.version = versions[p]
+            for push in f.sent:
+                if push.fields["seq"] > taken:
+                    push.taken = False
+                    push.fields["step"] = min(push.fields["step"], self.clock)
+                    self.link.say("push", push.fields, push.tensors, DATA)
+
+    def on_taken(self, f, m):
+        seq, word = int(m.fields["seq"]), m.fields["taken"]
+        if word == "settled":
+            f.sent = [s for s in f.sent if s.fields["seq"] > seq]
+        for push in [s for s in f.sent if s.fields["seq"] == seq]:
+            push.taken = True
+            if word in ("late", "again", "refused"):
+                f.sent.remove(push)
+
+    def on_global(self, f, m):
+        if "base" in m.fields:
+            raise Gone("an update, though only f32 was offered")
+        new, final = version(m.fields["version"]), m.fields["final"] == "1"
+        if final:
+            f.sent = []
+        if new < f.version or (new == f.version and not final):
+            return
+        if not f.waiting or new >= version(f.waiting.fields["version"]):
+            f.waiting = m
+
+    def on_message(self, m):
+        """Takes a message in; False when the syncer has said its last."""
+        if m.kind == "welcome":
+            self.on_welcome(m)
+        elif m.kind == "error":
+            raise SystemExit(refused(m))
+        elif m.kind == "bye":
+            if m.fields["reason"] == "restarting":
+                raise Gone("the syncer restarts")
+            return False
+        elif m.kind == "end":
+            self.ending = True
+        elif m.kind != "peers":
+            f = self.fragments[int(m.fields["fragment"])]
+            if m.kind == "open":
+                f.opened = max(f.opened, int(m.fields["step"]))
+            elif m.kind == "taken":
+                self.on_taken(f, m)
+            elif m.kind == "global":
+                self.on_global(f, m)
+            else:
+                raise Gone(f"{m.kind} is not for learners")
+        return True
+
+    # Training.
+
+    def train(self, f):
+        """One inner step: some values move a little."""
+        for i in range(self.steps % 7, len(f.values), 7):
+            f.values[i] += 1e-5 * ((i * 13 + self.steps) % 5 - 2)
+
+    def step(self):
+        self.clock, self.steps = self.clock + 1, self.steps + 1
+        self.tokens += self.TOKENS
+        for f in self.fragments:
+            self.train(f)
+            f.n, f.t = f.n + 1, f.t + self.TOKENS
+
+    def is_wanted(self, p):
+        f = self.fragments[p]
+        due = self.clock % self.h == p * self.h // len(self.fragments)
+        return f.n and not f.done and (
+            self.ending or (due and not f.sent) or f.opened > f.pushed or
+            (f.waiting and f.waiting.fields["final"] == "0" and
+             int(f.waiting.fields["step"]) > f.pushed))
+
+    def apply(self, p):
+        f, m = self.fragments[p], self.fragments[p].waiting
+        new = from_f32(m.tensors, f.tensors)
+        how = "overwrite" if m.fields["final"] == "1" else self.apply_how
+        if how == "overwrite" or not f.values:
+            f.values, f.anchor, f.n, f.t = array("f", new), new, 0, 0
+        elif how == "carry":
+            f.values = array("f", (v + (w - a) for v, w, a in
+                                   zip(f.values, new, f.anchor)))
+            f.anchor = new
+        else:
+            a = float(how.partition(":")[2])
+            f.values, f.anchor = (
+                array("f", (a * v + (1 - a) * w for v, w in zip(old, new)))
+                for old in (f.values, f.anchor))
+            f.n, f.t = int(a * f.n + 0.5), int(a * f.t + 0.5)
+        f.version = version(m.fields["version"])
+        f.pushed = max(f.pushed, int(m.fields["step"]))
+        f.done, f.waiting = m.fields["final"] == "1", None
+        self.link.say("applied", dict(fragment=p,
+                                      version=m.fields["version"]))
+
+    def after_step(self):
+        self.clock = max([self.clock] + [f.opened for f in self.fragments])
+        wanted = [p for p in range(len(self.fragments)) if self.is_wanted(p)]
+        if wanted or time.monotonic() - self.told >= 0.1:
+            self.tell_step()
+        for p in wanted:
+            self.push(p)
+        for p, f in enumerate(self.fragments):
+            if f.waiting:
+                self.apply(p)
+
+    # Living.
+
+    def is_delivered(self):
+        return not any(f.n or any(not s.taken for s in f.sent)
+                       for f in self.fragments if not f.done)
+
+    def turn(self):
+        """One step, if there is one to make; False when all is done."""
+        if not self.welcomed or not all(
+                f.values or f.waiting for f in self.fragments):
+            return True
+        if self.leave is not None and self.steps >= self.leave:
+            self.ending = True
+        if not self.ending and all(f.values for f in self.fragments):
+            self.step()
+        self.after_step()
+        if self.ending and not self.drained and self.is_delivered():
+            if self.leave is not None:
+                return False
+            self.drained = True
+            self.link.say("end", dict(step=self.clock))
+        return not all(f.done for f in self.fragments)
+
+    def take_part(self, link):
+        """Until the run ends; Gone when the connection does."""
+        self.greet(link)
+        heard = beat = time.monotonic()
+        next_step = heard
+        while True:
+            m = link.hear(max(next_step - time.monotonic(), 0))
+            now = time.monotonic()
+            if m:
+                heard = now
+                if not self.on_message(m):
+                    break
+            if now >= next_step:
+                next_step = max(next_step + self.step_time, now)
+                if not self.turn():
+                    break
+            if now - beat >= 2:
+                beat = now
+                link.beat()
+            if now - heard > 30:
+                raise Gone("the syncer says nothing")
+        link.say("bye", dict(reason="leaving"))
+        link.close()
+
+
+def refused(m):
+    print(f"learner.py: refused: {m.fields['text']}", file=sys.stderr)
+    return int(m.fields["code"])
+
+
+def read_key(path):
+    with open(path, encoding="ascii") as f:
+        return base64.b64decode(f.read())
+
+
+def main():
+    a = argparse.ArgumentParser(usage=__doc__)
+    a.add_argument("-v", action="store_true")
+    a.add_argument("-n", default=socket.gethostname())
+    a.add_argument("--key")
+    a.add_argument("--suites", default="AESGCM,ChaChaPoly")
+    a.add_argument("--run", default="-")
+    a.add_argument("--step-time", type=float, default=0.01)
+    a.add_argument("--leave", type=int)
+    a.add_argument("link")
+    o = a.parse_args()
+    learner = Learner(o.n, o.step_time, o.leave)
+    key = read_key(o.key) if o.key else None
+    for attempt in range(20):
+        try:
+            link = Link(o.link, key=key, suites=o.suites, run=o.run)
+            link.verbose = o.v
+            learner.take_part(link)
+            return 0
+        except (Gone, OSError) as e:
+            print(f"learner.py: {e}: trying again", file=sys.stderr)
+            time.sleep(0.2 + 0.1 * attempt)
+    return 69
+
+
+if __name__ == "__main__":
+    sys.exit(main())
