@@ -1,9 +1,7 @@
 #include <ctype.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/hash.h"
 #include "base/mem.h"
 #include "base/num.h"
 #include "cmd/cmd.h"
@@ -75,26 +73,7 @@ static void default_name(struct learn_options *o)
 		strcpy(o->name, "learner");
 }
 
-/* Learners must not train on the same data: the number at the end of the name,
- * or else a number made of the name. */
-static uint64_t default_slot(const char *name)
-{
-	size_t n = strlen(name), at = n;
-	struct dl_hash h;
-	char hex[DL_HASH_HEX];
-
-	while (at && isdigit((unsigned char)name[at - 1]))
-		at--;
-	if (at < n && n - at < 10)
-		return strtoull(name + at, NULL, 10);
-	dl_hash_init(&h);
-	dl_hash_add(&h, name, n);
-	dl_hash_hex(&h, hex);
-	hex[7] = '\0';
-	return strtoull(hex, NULL, 16);
-}
-
-static void read_option(struct learn_options *o, int opt, int *slot)
+static void read_option(struct learn_options *o, int opt)
 {
 	enum dl_apply apply;
 	double alpha;
@@ -107,8 +86,7 @@ static void read_option(struct learn_options *o, int opt, int *slot)
 		o->seed = cmd_u64("--seed", optarg, 0, UINT64_MAX);
 		break;
 	case SLOT:
-		o->slot = cmd_u64("--slot", optarg, 0, UINT64_MAX);
-		*slot = 1;
+		o->slot = cmd_u64("--slot", optarg, 0, DL_SLOT_NONE - 1);
 		break;
 	case PUSH:
 		o->push = cmd_codec("--push", optarg);
@@ -152,18 +130,19 @@ int main(int argc, char **argv)
 {
 	struct learn_options o = {.insecure = DL_INSECURE_NO,
 		.wait = -1,
+		.slot = DL_SLOT_NONE,
 		.heartbeat_ns = 2 * DL_SECOND,
 		.poll_ns = DL_SECOND,
 		.drain_ns = 20 * DL_SECOND,
 		.stop_ns = 30 * DL_SECOND};
-	int opt, slot = 0;
+	int opt;
 	struct dl_err e;
 
 	cmd_init("dl-learn", usage);
 	default_name(&o);
 	while ((opt = getopt_long(
 			argc, argv, "+n:s:" CMD_SHORT, options, NULL)) != -1)
-		read_option(&o, opt, &slot);
+		read_option(&o, opt);
 	if (argc - optind < 1)
 		cmd_usage("no link to a syncer");
 	if (dl_address_parse(&o.address, argv[optind], &e))
@@ -174,7 +153,5 @@ int main(int argc, char **argv)
 	if (optind >= argc)
 		cmd_usage("no command to train with");
 	o.command = argv + optind;
-	if (!slot)
-		o.slot = default_slot(o.name);
 	return learner_run(&o);
 }

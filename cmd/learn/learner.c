@@ -10,6 +10,7 @@
 #include "base/num.h"
 #include "cmd/cmd.h"
 #include "cmd/learn/apply.h"
+#include "cmd/learn/identity.h"
 #include "cmd/learn/show.h"
 #include "link/signals.h"
 
@@ -46,6 +47,9 @@ int learner_begin(
 		!dl_name_ok(m->run, strlen(m->run)))
 		return dl_fail(e, DL_PROTOCOL, "welcome contradicts itself");
 	strcpy(l->run, m->run);
+	code = identity_take(l, m, e);
+	if (code)
+		return code;
 	for (uint32_t p = 0; p < l->layout.fragments; p++)
 		bytes += l->layout.fragment[p].elements * sizeof(float);
 	/* The model when it is loaded, two files a fragment, small ones. */
@@ -241,6 +245,7 @@ int learner_run(const struct learn_options *o)
 	struct dl_err e;
 
 	randombytes_buf(&l.instance, sizeof l.instance);
+	identity_begin(&l);
 	uplink_init(&l, o->address.kind);
 	if (loop(&l, &e))
 		l.code = cmd_fail(&e);

@@ -17,10 +17,11 @@ struct learn_options {
 	enum dl_insecure insecure;
 	char *const *command;
 	char name[DL_NAME_MAX + 1];
-	uint64_t slot, seed;
+	uint64_t slot; /* DL_SLOT_NONE: the syncer's, or of the name */
+	uint64_t seed;
 	enum dl_codec push; /* of pushes */
 	const char *apply;  /* NULL: what the syncer says */
-	int wait;	   /* -1: what the syncer says */
+	int wait;	    /* -1: what the syncer says */
 	const char *scratch;
 	int64_t heartbeat_ns, poll_ns, drain_ns, stop_ns;
 };
@@ -31,6 +32,8 @@ struct learner {
 	struct dl_loop loop;
 	struct dl_layout layout; /* from the first welcome on, as all below */
 	char run[DL_NAME_MAX + 1];
+	char name[DL_NAME_MAX + 1]; /* the options', then as welcomed */
+	uint64_t slot;		    /* of its data, likewise */
 	struct dl_scratch scratch;
 	struct dl_learn *core; /* NULL before */
 	struct weights weights;

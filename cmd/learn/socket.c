@@ -5,6 +5,7 @@
 #include "base/num.h"
 #include "base/rng.h"
 #include "cmd/cmd.h"
+#include "cmd/learn/identity.h"
 #include "cmd/learn/learner.h"
 
 /* A syncer is gone when so many heartbeats, ours or its own, are missing. */
@@ -44,6 +45,8 @@ static int on_welcome(
 
 	if (up->welcomed)
 		return dl_fail(e, DL_PROTOCOL, "welcome comes twice");
+	if (l->core && identity_take(l, m, e))
+		return e->code;
 	if (!l->core) {
 		code = learner_begin(l, m, e);
 		up->fatal = code;
@@ -174,7 +177,7 @@ static void hello(struct learner *l)
 	struct dl_message m = {.kind = DL_MSG_HELLO,
 		.role = DL_ROLE_LEARNER,
 		.run = l->run,
-		.name = l->options->name,
+		.name = l->name,
 		.instance = l->instance,
 		.layout = l->core ? l->layout.hash : "",
 		.fragments = fragments,
@@ -379,8 +382,8 @@ static void socket_push(struct learner *l, struct push *push)
 	dl_writer_finish(&w, &head, NULL);
 	dl_writer_release(&w);
 	push->sending = 1;
-	dl_conn_send_data(&l->uplink.conn, 0, &head, push->data, push->bytes,
-		sent, push);
+	dl_conn_send_data(
+		&l->uplink.conn, 0, &head, push->data, push->bytes, sent, push);
 }
 
 static void socket_part(struct learner *l, int64_t now)

@@ -27,7 +27,8 @@ static int begin(struct spool_link *s, struct look *k)
 		.tau = v->tau,
 		.wait = v->wait,
 		.fragments = v->fragments,
-		.versions = versions};
+		.versions = versions,
+		.slot = DL_SLOT_NONE};
 	int code = learner_begin(s->learner, &m, &k->err);
 
 	free(versions);

@@ -104,7 +104,7 @@ struct look *look_new(struct spool_link *s, void (*done)(struct dl_errand *))
 	k->errand = (struct dl_errand){.run = look_run, .done = done};
 	k->link = s;
 	k->path = s->learner->options->address.folder;
-	k->name = s->learner->options->name;
+	k->name = s->learner->name;
 	k->with_layout = !s->learner->core;
 	k->lock = &s->lock;
 	return k;

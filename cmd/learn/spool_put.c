@@ -32,11 +32,11 @@ struct put {
 static struct put *put_new(struct spool_link *s, const char *what)
 {
 	struct put *put = dl_alloc(sizeof *put);
-	const struct learn_options *o = s->learner->options;
+	const struct learner *l = s->learner;
 
 	put->link = s;
-	put->folder = o->address.folder;
-	put->temp = dl_sprintf("%s.%s", o->name, what);
+	put->folder = l->options->address.folder;
+	put->temp = dl_sprintf("%s.%s", l->name, what);
 	return put;
 }
 
@@ -147,7 +147,7 @@ void spool_tell(struct spool_link *s, int64_t now)
 		return;
 	put = put_new(s, "learner");
 	put->errand = (struct dl_errand){.run = put_run, .done = tell_done};
-	put->path = dl_sprintf("learner/%s", l->options->name);
+	put->path = dl_sprintf("learner/%s", l->name);
 	describe(s, &put->head);
 	s->stale = 0;
 	s->told_at = now;
@@ -194,7 +194,7 @@ static void write_head(
 	uplink_push_record(l, push, &w);
 	dl_writer_meta(&w, "dl.run", l->run);
 	dl_writer_meta(&w, "dl.layout", l->layout.hash);
-	dl_writer_meta(&w, "dl.learner", l->options->name);
+	dl_writer_meta(&w, "dl.learner", l->name);
 	dl_writer_meta_u64(&w, "dl.instance", l->instance);
 	dl_writer_finish(&w, head, NULL);
 	dl_writer_release(&w);
@@ -207,7 +207,7 @@ void spool_put(struct spool_link *s, struct push *push)
 	struct put *put = put_new(s, "push");
 
 	put->errand = (struct dl_errand){.run = put_run, .done = push_done};
-	put->path = dl_sprintf("new/%s", l->options->name);
+	put->path = dl_sprintf("new/%s", l->name);
 	put->push = push;
 	put->name = (struct dl_spool_push){
 		.step = a->step, .fragment = a->fragment, .seq = a->seq};

@@ -31,9 +31,9 @@ static void set_environment(struct learner *l, const char *layout)
 	const struct learn_options *o = l->options;
 	struct trainer *t = &l->trainer;
 
-	t->variable[0] = dl_sprintf("DL_NAME=%s", o->name);
+	t->variable[0] = dl_sprintf("DL_NAME=%s", l->name);
 	t->variable[1] =
-		dl_sprintf("DL_SLOT=%llu", (unsigned long long)o->slot);
+		dl_sprintf("DL_SLOT=%llu", (unsigned long long)l->slot);
 	t->variable[2] =
 		dl_sprintf("DL_SEED=%llu", (unsigned long long)o->seed);
 	t->variable[3] = dl_sprintf("DL_RUN=%s", l->run);

@@ -50,8 +50,11 @@ void peer_send_welcome(struct peer *peer, uint64_t clock)
 		.fragments = n,
 		.versions = versions,
 		.origins = origins,
-		.seqs = seqs};
+		.seqs = seqs,
+		.slot = DL_SLOT_NONE};
 
+	if (peer->state == PEER_LEARNER)
+		m.name = peer->name;
 	for (uint32_t p = 0; p < n; p++) {
 		versions[p] = dl_sync_version(s->core, p);
 		origins[p] = dl_sync_origin(s->core, p);

@@ -5,6 +5,7 @@ const struct dl_field dl_fields[FIELDS] = {
 	[F_APPLY] = {"dl.apply", TEXT, AT(apply)},
 	[F_BASE] = {"dl.base", VERSION, AT(base)},
 	[F_BYE] = {"dl.reason", BYE, AT(bye)},
+	[F_CALLED] = {"dl.learner", CALLED, AT(name)},
 	[F_CLOCK] = {"dl.clock", NUMBER, AT(clock)},
 	[F_CODE] = {"dl.code", CODE, AT(code)},
 	[F_CODEC] = {"dl.codec", NAME, AT(codec)},
@@ -25,6 +26,7 @@ const struct dl_field dl_fields[FIELDS] = {
 	[F_RUN] = {"dl.run", NAME, AT(run)},
 	[F_SCALE] = {"dl.scale", SCALE, AT(scale)},
 	[F_SEQ] = {"dl.seq", POSITIVE, AT(seq)},
+	[F_SLOT] = {"dl.slot", SLOT, AT(slot)},
 	[F_STEP] = {"dl.step", NUMBER, AT(step)},
 	[F_STEPS] = {"dl.steps", NUMBER, AT(steps)},
 	[F_TAKEN] = {"dl.taken", TAKEN, AT(taken)},
@@ -40,11 +42,11 @@ const struct dl_kind dl_kinds[DL_MSG_KINDS] = {
 					   HAS(F_INSTANCE) | HAS(F_LAYOUT) |
 					   HAS(F_CODECS) | HAS(F_CLOCK) |
 					   HAS(F_STEPS) | HAS(F_TOKENS)},
-	[DL_MSG_WELCOME] = {"welcome", HAS(F_RUN) | HAS(F_EPOCH) |
-					       HAS(F_CLOCK) | HAS(F_H) |
-					       HAS(F_TAU) | HAS(F_APPLY) |
-					       HAS(F_WAIT) | HAS(F_GLOBAL) |
-					       HAS(F_FRAGMENTS)},
+	[DL_MSG_WELCOME] = {"welcome",
+		HAS(F_RUN) | HAS(F_EPOCH) | HAS(F_CLOCK) | HAS(F_H) |
+			HAS(F_TAU) | HAS(F_APPLY) | HAS(F_WAIT) |
+			HAS(F_GLOBAL) | HAS(F_FRAGMENTS) | HAS(F_CALLED) |
+			HAS(F_SLOT)},
 	[DL_MSG_ERROR] = {"error", HAS(F_CODE) | HAS(F_TEXT)},
 	[DL_MSG_STEP] = {"step",
 		HAS(F_CLOCK) | HAS(F_STEPS) | HAS(F_TOKENS) | HAS(F_LOSS)},

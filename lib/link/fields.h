@@ -21,7 +21,9 @@ enum form {
 	VERSION,  /* struct dl_version, EPOCH.NUMBER */
 	START,	  /* the same; left out when it is 0.0 */
 	NAME,	  /* a good name or "" */
+	CALLED,	  /* a good name; left out when it is "" */
 	CODEC,	  /* a good name; left out when it is "f32" */
+	SLOT,	  /* uint64_t; left out when it is DL_SLOT_NONE */
 	HASH,	  /* a hash in hexadecimal or "" */
 	TEXT,	  /* anything without NUL */
 	LOSS,	  /* double; left out when not finite */
@@ -36,6 +38,7 @@ enum field {
 	F_APPLY,
 	F_BASE,
 	F_BYE,
+	F_CALLED,
 	F_CLOCK,
 	F_CODE,
 	F_CODEC,
@@ -56,6 +59,7 @@ enum field {
 	F_RUN,
 	F_SCALE,
 	F_SEQ,
+	F_SLOT,
 	F_STEP,
 	F_STEPS,
 	F_TAKEN,

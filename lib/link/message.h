@@ -29,7 +29,8 @@ enum dl_message_kind {
 	DL_MSG_HELLO,	/* role, run, name, instance, layout, codecs, clock,
 			 * steps, tokens, versions; the first message on a link */
 	DL_MSG_WELCOME, /* run, epoch, clock, h, tau, apply, wait, global, text
-			 * (the layout), fragments, versions, origins, seqs */
+			 * (the layout), fragments, versions, origins, seqs;
+			 * name, slot: of the learner */
 	DL_MSG_ERROR,	/* code, text; the sender closes */
 	DL_MSG_STEP,	/* clock, steps, tokens, loss */
 	DL_MSG_OPEN,	/* fragment, step */
@@ -48,13 +49,16 @@ enum dl_message_kind {
 	DL_MSG_KINDS
 };
 
+#define DL_SLOT_NONE UINT64_MAX /* the learner chooses its data */
+
 struct dl_message {
 	enum dl_message_kind kind;
 	enum dl_role role;
 	/* Strings are NUL-terminated and hold no NUL; NULL packs as "". */
 	const char *run;    /* HELLO: "" for any */
 	const char *name;   /* HELLO: a good name; "" only from others than
-			     * learners */
+			     * learners; WELCOME: the learner's from now on,
+			     * or "" */
 	const char *layout; /* HELLO: its hash; "" takes the syncer's */
 	const char *codecs; /* HELLO: what it can decode, space between */
 	const char *codec;  /* PUSH, GLOBAL: of the data */
@@ -65,11 +69,12 @@ struct dl_message {
 	size_t text_n;	    /* its bytes; set by unpack, unused by pack */
 	uint64_t instance;
 	uint64_t epoch, clock, h, tau;
-	int wait; /* WELCOME: learners are to --wait */
+	int wait;      /* WELCOME: learners are to --wait */
+	uint64_t slot; /* WELCOME: of the learner's data, or DL_SLOT_NONE */
 	uint32_t fragment;
 	uint64_t seq, step, steps, tokens;
 	struct dl_version base, version; /* GLOBAL: base 0.0 for values */
-	double loss; /* STEP: not finite when unknown */
+	double loss;			 /* STEP: not finite when unknown */
 	enum dl_taken taken;
 	enum dl_refusal refusal; /* DL_REFUSED_NOT unless taken says so */
 	double scale;		 /* TAKEN: in (0, 1] */

@@ -50,6 +50,15 @@ static void pack_field(
 		if (s && strcmp(s, "f32") != 0)
 			dl_writer_meta(w, key, s);
 		break;
+	case CALLED:
+		s = *(const char *const *)at;
+		if (s && *s)
+			dl_writer_meta(w, key, s);
+		break;
+	case SLOT:
+		if (*(const uint64_t *)at != DL_SLOT_NONE)
+			dl_writer_meta_u64(w, key, *(const uint64_t *)at);
+		break;
 	case NAME:
 	case HASH:
 	case TEXT:

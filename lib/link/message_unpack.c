@@ -64,7 +64,10 @@ static int unpack_value(const char *s, enum form form, void *at)
 	case VERSION:
 	case START:
 		return unpack_version(s, at);
+	case SLOT:
+		return dl_parse_u64(s, 0, DL_SLOT_NONE - 1, at);
 	case CODEC:
+	case CALLED:
 		if (!*s)
 			return -1;
 		/* fall through */
@@ -93,12 +96,18 @@ static int unpack_value(const char *s, enum form form, void *at)
 	return 0;
 }
 
+static int may_be_absent(enum form form)
+{
+	return form == LOSS || form == START || form == CODEC ||
+	       form == CALLED || form == SLOT;
+}
+
 static int unpack_field(struct dl_message *m, const struct dl_field *f,
 	const struct dl_header *h, struct dl_err *e)
 {
 	const struct dl_string *s = dl_header_meta(h, f->key);
 
-	if (!s && (f->form == LOSS || f->form == START || f->form == CODEC))
+	if (!s && may_be_absent(f->form))
 		return 0;
 	if (!s)
 		return dl_fail(e, DL_PROTOCOL, "%s is missing", f->key);
@@ -246,7 +255,7 @@ int dl_message_unpack(struct dl_message *m, const struct dl_header *h,
 	const void *data, struct dl_err *e)
 {
 	*m = (struct dl_message){
-		.scale = 1, .loss = NAN, .global = "f32"};
+		.scale = 1, .loss = NAN, .global = "f32", .slot = DL_SLOT_NONE};
 	if (unpack_kind(m, h, e))
 		return DL_PROTOCOL;
 	if (unpack_rest(m, h, data, e)) {

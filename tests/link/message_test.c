@@ -47,6 +47,7 @@ static int same(const struct dl_message *a, const struct dl_message *b)
 	       same_text(a->text, b->text) && a->instance == b->instance &&
 	       a->epoch == b->epoch && a->clock == b->clock && a->h == b->h &&
 	       a->tau == b->tau && a->wait == b->wait &&
+	       (a->kind != DL_MSG_WELCOME || a->slot == b->slot) &&
 	       a->fragment == b->fragment && a->seq == b->seq &&
 	       a->step == b->step && a->steps == b->steps &&
 	       a->tokens == b->tokens &&
@@ -75,10 +76,12 @@ static const struct dl_message examples[] = {
 	M(HELLO, .role = DL_ROLE_ENDER, .name = "me"),
 	M(WELCOME, .run = "demo-1", .epoch = 2, .clock = UINT64_MAX, .h = 24,
 		.tau = 2, .apply = "blend:0.5", .wait = 1, .global = "int4",
+		.name = "site2.7", .slot = 7,
 		.fragments = 3,
 		.versions = versions, .origins = origins, .seqs = seqs,
 		.text = "# layout\ntensor\tF32\n"),
 	M(WELCOME, .run = "r", .epoch = 1, .h = 1, .fragments = 3,
+		.slot = DL_SLOT_NONE,
 		.versions = origins, .origins = versions, .seqs = seqs,
 		.text = ""),
 	M(ERROR, .code = DL_NOPERM, .text = "say \"please\"\n\xc3\xa9"),
@@ -211,6 +214,10 @@ static int unpack_words(const struct words *t, const char *tensor,
 #define HELLO                                                                  \
 	F, "dl.kind=hello", "dl.run=", "dl.instance=1", "dl.clock=0",          \
 		"dl.codecs=f32", "dl.steps=0", "dl.tokens=0"
+#define WELCOME                                                                \
+	F, "dl.kind=welcome", "dl.run=r", "dl.epoch=1", "dl.clock=0",          \
+		"dl.h=1", "dl.tau=0", "dl.apply=", "dl.wait=0",                \
+		"dl.fragments=3"
 #define STEP F, "dl.kind=step", "dl.clock=1", "dl.steps=1", "dl.tokens=1"
 static const struct words table[] = {
 	{NULL, {F, "dl.kind=want", "dl.fragment=4", "dl.later=word"}},
@@ -256,9 +263,13 @@ static const struct words table[] = {
 		{F, "dl.kind=global", "dl.fragment=1", "dl.version=1.0",
 			"dl.base=", "dl.step=1", "dl.final=0", "dl.codec=f32"}},
 	{"dl.global is \"\"",
-		{F, "dl.kind=welcome", "dl.run=r", "dl.epoch=1", "dl.clock=0",
-			"dl.h=1", "dl.tau=0", "dl.apply=", "dl.wait=0",
-			"dl.global=", "dl.fragments=3"}},
+		{WELCOME, "dl.global="}},
+	{"dl.learner is \"\"", {WELCOME, "dl.learner="}},
+	{"dl.learner is \"a/b\"", {WELCOME, "dl.learner=a/b"}},
+	{"dl.slot is \"-1\"", {WELCOME, "dl.slot=-1"}},
+	{"dl.slot is \"\"", {WELCOME, "dl.slot="}},
+	{"dl.slot is \"18446744073709551615\"",
+		{WELCOME, "dl.slot=18446744073709551615"}},
 	{"dl.taken is \"maybe\"", {TAKEN, "dl.seq=1", "dl.taken=maybe",
 					  "dl.scale=1", "dl.refusal=not"}},
 	{"dl.refusal", {TAKEN, "dl.seq=1", "dl.taken=round", "dl.scale=1",
@@ -307,9 +318,7 @@ static void test_tensors(void)
 	static const struct words want = {
 		NULL, {F, "dl.kind=want", "dl.fragment=1"}};
 	static const struct words welcome = {
-		NULL, {F, "dl.kind=welcome", "dl.run=r", "dl.epoch=1",
-			      "dl.clock=0", "dl.h=1", "dl.tau=0",
-			      "dl.apply=", "dl.wait=0", "dl.fragments=3"}};
+		NULL, {WELCOME}};
 	static const struct {
 		const struct words *words;
 		const char *tensor;
