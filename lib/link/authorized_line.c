@@ -4,12 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <sodium.h>
-
 #include "base/mem.h"
 #include "base/num.h"
-
-enum { KEY_TEXT = 44 }; /* 32 bytes in base64 */
+#include "link/key.h"
 
 static int bad(struct dl_err *e, const char *what, const char *word)
 {
@@ -21,12 +18,7 @@ static int bad(struct dl_err *e, const char *what, const char *word)
 
 static int take_key(struct dl_authorized *a, const char *word, struct dl_err *e)
 {
-	size_t n;
-
-	if (strlen(word) != KEY_TEXT ||
-		sodium_base642bin(a->key, sizeof a->key, word, KEY_TEXT, NULL,
-			&n, NULL, sodium_base64_VARIANT_ORIGINAL) ||
-		n != sizeof a->key)
+	if (dl_key_parse(a->key, word, strlen(word), NULL))
 		return dl_fail(e, DL_DATA,
 			"the first word is no public key in base64");
 	return 0;
