@@ -36,3 +36,30 @@ other() {
 	has 3 "taken=round" bob.log
 	grep -q "^global .*final=1" bob.log
 }
+
+@test "a learner of another make comes back to a syncer that starts anew" {
+	syncer --steps 400
+	wait_for [ -S s ]
+	other bob "$link" -v
+	wait_for has 3 "taken=settled" bob.log
+	kill_hard syncer
+	syncer --steps 200
+	ends syncer
+	ends bob
+	has 1 "^welcome .*epoch=2" bob.log
+	! grep "taken=refused" bob.log
+	grep -q "^global .*final=1" bob.log
+}
+
+@test "both makes of learners keep in lock-step" {
+	syncer --wait --tau 2 --apply blend:0.5 --quorum all --steps 60
+	wait_for [ -S s ]
+	other bob "$link" -v
+	wait_for has 1 "^welcome" bob.log
+	learner ann
+	ends syncer
+	ends ann
+	ends bob
+	! grep "taken=refused" bob.log
+	has 3 "taken=round" bob.log
+}

@@ -32,8 +32,6 @@ make other values, or after_step() to do what it likes at a step boundary.
 """
 import argparse
 import base64
-import hashlib
-import hmac
 import json
 import os
 import random
@@ -112,11 +110,48 @@ class Link:
                  run="-", timeout=30, shake=True):
         self.received = bytearray()      # not taken apart yet
         self.streams = [bytearray(), bytearray()]
-        self.send_cipher = self.receive_cipher = None
+        self.ciphers = None              # to send with, to receive with
         self.verbose = False
         address, pin = self.split_pin(address)
         self.socket = open_socket(address)
         self.socket.settimeout(timeout)
+        if key and shake:
+            self.shake(key, pin, f"dl-tools 1 {suites} {run}\n".encode())
+
+    def shake(self, key, pin, ask):
+        """The preface and the handshake of a session."""
+        import session
+        self.wire(ask)
+        answer = self.read_line()
+        prologue, suite = ask + answer, answer.split()[2].decode()
+        hands = session.Handshake(suite, key, pin, prologue, os.urandom(32))
+        first = hands.first()
+        first += session.mac1(pin, prologue, first)
+        self.wire(struct.pack("<H", len(first)) + first)
+        n = struct.unpack("<H", self.read_bytes(2))[0]
+        if n == 0:
+            self.read_line()
+        try:
+            hands.second(self.read_bytes(n))
+        except session.Bad as e:
+            raise Gone(f"handshake: {e}") from e
+        self.ciphers = hands.split()
+
+    def read_bytes(self, n):
+        while len(self.received) < n:
+            self.read_some()
+        out = bytes(self.received[:n])
+        del self.received[:n]
+        return out
+
+    def read_line(self):
+        """A line in the clear; Gone when it says what is wrong."""
+        line = b""
+        while not line.endswith(b"\n") and len(line) < 255:
+            line += self.read_bytes(1)
+        if not line.startswith(b"dl-tools 1 "):
+            raise Gone(line.decode(errors="replace").strip())
+        return line
 
     @staticmethod
     def split_pin(address):
@@ -133,7 +168,10 @@ class Link:
             raise Gone(str(e)) from e
 
     def frame(self, channel, payload):
-        self.wire(struct.pack("<HB", 1 + len(payload), channel) + payload)
+        body = bytes([channel]) + payload
+        if self.ciphers:
+            body = self.ciphers[0].seal(body)
+        self.wire(struct.pack("<H", len(body)) + body)
 
     def beat(self):
         self.frame(CONTROL, b"")
@@ -184,12 +222,20 @@ class Link:
         n = struct.unpack_from("<H", self.received)[0]
         if len(self.received) < 2 + n:
             return False
-        body = bytes(self.received[2:2 + n])
-        del self.received[:2 + n]
+        body = self.read_bytes(2 + n)[2:]
+        if self.ciphers:
+            body = self.unseal(body)
         if not body or body[0] >= len(self.streams):
             raise Gone("the peer breaks the protocol")
         self.streams[body[0]] += body[1:]
         return True
+
+    def unseal(self, body):
+        import session
+        try:
+            return self.ciphers[1].open(body)
+        except session.Bad as e:
+            raise Gone(f"a frame: {e}") from e
 
     def close(self):
         """Says no more, and hears the peer out."""
@@ -308,6 +354,7 @@ class Fragment:
         self.values = self.anchor = None
         self.version = (0, 0)
         self.n = self.t = self.seq = self.pushed = self.opened = 0
+        self.pushed_own = 0     # own steps at the last push
         self.sent = []          # pushes that are not settled
         self.waiting = None     # the newest global that is not applied
         self.done = False       # holds the final values
@@ -315,7 +362,7 @@ class Fragment:
 
 class Push:
     def __init__(self, fields, tensors):
-        self.fields, self.tensors, self.taken = fields, tensors, False
+        self.fields, self.tensors, self.taken = fields, tensors, ""
 
 
 class Learner:
@@ -361,7 +408,7 @@ class Learner:
         f.anchor = array("f", (a + d for a, d in zip(f.anchor, delta)))
         push = Push(self.push_fields(p), to_f32(delta, f.tensors))
         f.sent.append(push)
-        f.n, f.t, f.pushed = 0, 0, self.clock
+        f.n, f.t, f.pushed, f.pushed_own = 0, 0, self.clock, self.steps
         self.link.say("push", push.fields, push.tensors, DATA)
 
     # Hearing.
@@ -373,8 +420,10 @@ class Learner:
             layout = m.tensors["layout"].data.decode()
             self.fragments = [Fragment(t) for t in read_layout(layout)]
         self.welcomed, self.ending, self.drained = True, False, False
-        self.h, self.apply_how = int(m.fields["h"]), m.fields["apply"]
+        self.h, self.tau = int(m.fields["h"]), int(m.fields["tau"])
+        self.apply_how, self.lockstep = m.fields["apply"], m.fields["wait"] == "1"
         self.clock = int(m.fields["clock"])
+        self.name = m.fields.get("learner", self.name)
         versions, origins = pairs(m.tensors["versions"]), pairs(
             m.tensors["origins"])
         for p, taken in enumerate(u64s(m.tensors["taken"])):
@@ -384,7 +433,7 @@ class Learner:
                 f.version = versions[p]
             for push in f.sent:
                 if push.fields["seq"] > taken:
-                    push.taken = False
+                    push.taken = ""
                     push.fields["step"] = min(push.fields["step"], self.clock)
                     self.link.say("push", push.fields, push.tensors, DATA)
 
@@ -393,7 +442,7 @@ class Learner:
         if word == "settled":
             f.sent = [s for s in f.sent if s.fields["seq"] > seq]
         for push in [s for s in f.sent if s.fields["seq"] == seq]:
-            push.taken = True
+            push.taken = word
             if word in ("late", "again", "refused"):
                 f.sent.remove(push)
 
@@ -448,11 +497,19 @@ class Learner:
 
     def is_wanted(self, p):
         f = self.fragments[p]
+        if not f.n or f.done or self.ending:
+            return f.n and not f.done
         due = self.clock % self.h == p * self.h // len(self.fragments)
-        return f.n and not f.done and (
-            self.ending or (due and not f.sent) or f.opened > f.pushed or
-            (f.waiting and f.waiting.fields["final"] == "0" and
-             int(f.waiting.fields["step"]) > f.pushed))
+        if self.lockstep:
+            return due
+        return (due and not f.sent) or f.opened > f.pushed or (
+            f.waiting and f.waiting.fields["final"] == "0" and
+            int(f.waiting.fields["step"]) > f.pushed)
+
+    def is_out(self, f):
+        """In lock-step: no step is made while this is so."""
+        return (self.lockstep and f.sent and f.sent[-1].taken != "waiting" and
+                self.steps - f.pushed_own >= self.tau)
 
     def apply(self, p):
         f, m = self.fragments[p], self.fragments[p].waiting
@@ -477,7 +534,9 @@ class Learner:
                                       version=m.fields["version"]))
 
     def after_step(self):
-        self.clock = max([self.clock] + [f.opened for f in self.fragments])
+        if not self.lockstep:
+            self.clock = max([self.clock] +
+                             [f.opened for f in self.fragments])
         wanted = [p for p in range(len(self.fragments)) if self.is_wanted(p)]
         if wanted or time.monotonic() - self.told >= 0.1:
             self.tell_step()
@@ -500,7 +559,8 @@ class Learner:
             return True
         if self.leave is not None and self.steps >= self.leave:
             self.ending = True
-        if not self.ending and all(f.values for f in self.fragments):
+        if not self.ending and all(
+                f.values and not self.is_out(f) for f in self.fragments):
             self.step()
         self.after_step()
         if self.ending and not self.drained and self.is_delivered():
