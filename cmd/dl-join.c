@@ -6,18 +6,21 @@
 #include "base/output.h"
 #include "cmd/cmd.h"
 #include "cmd/join/live.h"
+#include "cmd/link.h"
 #include "tensor/join.h"
 
 static const char usage[] =
 	"usage: dl-join [-b BASE] [-l LAYOUT] [-o FILE] [-z[LEVEL]]\n"
 	"               [--shard-size SIZE] [SOURCE ...]\n"
-	"       dl-join [-o FILE] [-z[LEVEL]] [--shard-size SIZE] [--insecure]\n"
-	"               LINK\n"
+	"       dl-join [-o FILE] [-z[LEVEL]] [--shard-size SIZE]\n"
+	"               [--buffers SIZE] [--congestion NAME] [--insecure] LINK\n"
 	"  -b, --base BASE        the model that deltas are added to\n"
 	"  -l, --layout LAYOUT    what the model must hold\n"
 	"  -o, --output FILE      the model, instead of standard output\n"
 	"  -z, --zstd[=LEVEL]     compress it, level 1 to 19 (3)\n"
 	"      --shard-size SIZE  a sharded set in folder FILE\n"
+	"      --buffers SIZE     of tcp, to send and to receive\n"
+	"      --congestion NAME  congestion control of tcp\n"
 	"      --insecure         allow plain tcp\n"
 	"  -h, --help  -V, --version  -q, --quiet  -v, --verbose\n";
 
@@ -26,6 +29,7 @@ struct options {
 	struct dl_save save;
 	char **source;
 	int sources;
+	struct dl_tcp tcp; /* of a link */
 	enum dl_insecure allowed;
 };
 
@@ -68,12 +72,15 @@ static int join(const struct options *o)
 
 static int join_link(const struct options *o)
 {
+	struct dl_address a;
 	struct dl_err e;
 
 	if (o->sources != 1 || o->base || o->layout)
 		cmd_usage("a link stands alone: its syncer has the layout");
-	return join_live(o->source[0], o->allowed, &o->save, &e) ? cmd_fail(&e)
-								 : 0;
+	if (dl_address_parse(&a, o->source[0], &e))
+		cmd_usage("%s", e.text);
+	link_set_up(&a, 1, &o->tcp);
+	return join_live(&a, o->allowed, &o->save, &e) ? cmd_fail(&e) : 0;
 }
 
 int main(int argc, char **argv)
@@ -83,8 +90,8 @@ int main(int argc, char **argv)
 		{"layout", required_argument, NULL, 'l'},
 		{"output", required_argument, NULL, 'o'},
 		{"shard-size", required_argument, NULL, SHARD_SIZE},
-		{"insecure", no_argument, NULL, INSECURE}, CMD_ZSTD_LONG,
-		CMD_LONG, {0}};
+		{"insecure", no_argument, NULL, INSECURE}, LINK_LONG,
+		CMD_ZSTD_LONG, CMD_LONG, {0}};
 	static char dash[] = "-", *standard_input[] = {dash};
 	struct options o = {.save.path = "-", .source = standard_input,
 		.sources = 1};
@@ -119,7 +126,8 @@ int main(int argc, char **argv)
 				o.allowed++;
 			break;
 		default:
-			cmd_common_option(opt);
+			if (!link_option(&o.tcp, opt))
+				cmd_common_option(opt);
 		}
 	if (optind < argc) {
 		o.source = argv + optind;
@@ -132,5 +140,6 @@ int main(int argc, char **argv)
 	for (int i = 0; i < o.sources; i++)
 		if (join_is_link(o.source[i]))
 			return join_link(&o);
+	link_set_up(NULL, 0, &o.tcp);
 	return join(&o);
 }

@@ -8,13 +8,15 @@
 #include "cmd/codec.h"
 #include "cmd/learn/apply.h"
 #include "cmd/learn/learner.h"
+#include "cmd/link.h"
 
 static const char usage[] =
 	"usage: dl-learn [-qv] [-n name] [--slot n] [-s seed] [--push codec]\n"
 	"                [--apply how] [--wait | --no-wait]\n"
 	"                [--heartbeat duration] [--poll duration]\n"
 	"                [--drain duration] [--stop-timeout duration]\n"
-	"                [--scratch folder] [--insecure] link -- command ...\n"
+	"                [--scratch folder] [--buffers size]\n"
+	"                [--congestion name] [--insecure] link -- command ...\n"
 	"       dl-learn -h | -V\n";
 
 enum {
@@ -45,6 +47,7 @@ static const struct option options[] = {
 	{"stop-timeout", required_argument, NULL, STOP_TIMEOUT},
 	{"scratch", required_argument, NULL, SCRATCH},
 	{"insecure", no_argument, NULL, INSECURE},
+	LINK_LONG,
 	CMD_LONG,
 	{NULL, 0, NULL, 0},
 };
@@ -122,7 +125,8 @@ static void read_option(struct learn_options *o, int opt)
 				      : DL_INSECURE_ANYWHERE;
 		break;
 	default:
-		cmd_common_option(opt);
+		if (!link_option(&o->tcp, opt))
+			cmd_common_option(opt);
 	}
 }
 
@@ -147,6 +151,7 @@ int main(int argc, char **argv)
 		cmd_usage("no link to a syncer");
 	if (dl_address_parse(&o.address, argv[optind], &e))
 		cmd_usage("%s", e.text);
+	link_set_up(&o.address, 1, &o.tcp);
 	optind++;
 	if (optind < argc && strcmp(argv[optind], "--") == 0)
 		optind++;

@@ -101,19 +101,16 @@ static int fetch(struct live *v, const struct dl_address *a,
 	return code;
 }
 
-int join_live(const char *link, enum dl_insecure allowed,
+int join_live(const struct dl_address *a, enum dl_insecure allowed,
 	const struct dl_save *s, struct dl_err *e)
 {
 	struct live v = {0};
-	struct dl_address a;
-	int code = dl_address_parse(&a, link, e);
+	int code = dl_save_check(s, e);
 
 	if (!code)
-		code = dl_save_check(s, e);
-	if (!code)
-		code = a.kind == DL_LINK_DIR
-			       ? join_spool(a.folder, &v.layout, &v.values, e)
-			       : fetch(&v, &a, allowed, e);
+		code = a->kind == DL_LINK_DIR
+			       ? join_spool(a->folder, &v.layout, &v.values, e)
+			       : fetch(&v, a, allowed, e);
 	if (!code)
 		code = dl_packed_write(&v.layout,
 			(const float *const *)v.values, DL_PACKED_OWN, s, e);

@@ -14,6 +14,7 @@
 
 struct learn_options {
 	struct dl_address address;
+	struct dl_tcp tcp; /* of it */
 	enum dl_insecure insecure;
 	char *const *command;
 	char name[DL_NAME_MAX + 1];

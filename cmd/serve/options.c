@@ -1,6 +1,7 @@
 #include "cmd/serve/options.h"
 
 #include "cmd/cmd.h"
+#include "cmd/link.h"
 
 enum { LISTEN = SYNC_OPTIONS, TAPE, RECORD, INSECURE };
 
@@ -10,6 +11,7 @@ static const struct option longs[] = {
 	{"tape", required_argument, NULL, TAPE},
 	{"record", required_argument, NULL, RECORD},
 	{"insecure", no_argument, NULL, INSECURE},
+	LINK_LONG,
 	SYNC_LONG,
 	CMD_LONG,
 	{NULL, 0, NULL, 0},
@@ -43,7 +45,7 @@ static void read_option(struct serve_options *o, int opt)
 				      : DL_INSECURE_ANYWHERE;
 		break;
 	default:
-		if (!sync_option(&o->sync, opt))
+		if (!sync_option(&o->sync, opt) && !link_option(&o->tcp, opt))
 			cmd_common_option(opt);
 	}
 }
@@ -63,4 +65,5 @@ void serve_options_read(struct serve_options *o, int argc, char **argv)
 		cmd_usage("serve: where is the --store?");
 	if (!o->listens)
 		cmd_usage("serve: where to --listen?");
+	link_set_up(o->listen, o->listens, &o->tcp);
 }

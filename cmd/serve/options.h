@@ -15,6 +15,7 @@ struct serve_options {
 	const char *record; /* a folder; NULL: pushes are not kept */
 	struct dl_address listen[LISTEN_MAX];
 	size_t listens;
+	struct dl_tcp tcp; /* of those that are tcp */
 	enum dl_insecure insecure;
 };
 

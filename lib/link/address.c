@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -14,12 +13,7 @@
 
 #include "base/num.h"
 
-enum {
-	BACKLOG = 64,
-	/* What may wait in the kernel, unsent: a heartbeat waits behind no
-	 * more than this, and it is enough to keep a fast link busy. */
-	NOTSENT_LOWAT = 128 * 1024,
-};
+enum { BACKLOG = 64 };
 
 static int parse_tcp(struct dl_address *a, const char *s)
 {
@@ -123,12 +117,19 @@ static int new_socket(int family, int *fd, struct dl_err *e)
 	return *fd < 0 ? dl_fail_sys(e, DL_OSERR, "socket") : 0;
 }
 
-static void set_tcp(int fd)
+static void close_socket(int *fd)
 {
-	int on = 1, lowat = NOTSENT_LOWAT;
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
 
-	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-	setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &lowat, sizeof(lowat));
+static int new_tcp(
+	const struct dl_tcp *tcp, int family, int *fd, struct dl_err *e)
+{
+	int code = new_socket(family, fd, e);
+
+	return code ? code : dl_tcp_apply(tcp, *fd, e);
 }
 
 static int is_loopback(const struct sockaddr *sa)
@@ -176,23 +177,20 @@ static struct sockaddr_un unix_name(const struct dl_address *a)
 }
 
 static int connect_to(
-	const struct sockaddr *sa, socklen_t n, int *fd, struct dl_err *e)
+	const struct sockaddr *sa, socklen_t n, int fd, struct dl_err *e)
 {
-	if (new_socket(sa->sa_family, fd, e))
-		return e->code;
-	if (connect(*fd, sa, n) == 0 || errno == EINPROGRESS)
+	if (connect(fd, sa, n) == 0 || errno == EINPROGRESS)
 		return 0;
-	dl_fail_sys(e, DL_UNAVAILABLE, "connect");
-	close(*fd);
-	*fd = -1;
-	return DL_UNAVAILABLE;
+	return dl_fail_sys(e, DL_UNAVAILABLE, "connect");
 }
 
 static int connect_unix(const struct dl_address *a, int *fd, struct dl_err *e)
 {
 	struct sockaddr_un sun = unix_name(a);
+	int code = new_socket(AF_UNIX, fd, e);
 
-	return connect_to((struct sockaddr *)&sun, sizeof(sun), fd, e);
+	return code ? code
+		    : connect_to((struct sockaddr *)&sun, sizeof(sun), *fd, e);
 }
 
 static int connect_tcp(const struct dl_address *a, enum dl_insecure allowed,
@@ -203,10 +201,10 @@ static int connect_tcp(const struct dl_address *a, enum dl_insecure allowed,
 
 	if (code)
 		return code;
-	code = connect_to(ai->ai_addr, ai->ai_addrlen, fd, e);
-	freeaddrinfo(ai);
+	code = new_tcp(&a->tcp, ai->ai_family, fd, e);
 	if (!code)
-		set_tcp(*fd);
+		code = connect_to(ai->ai_addr, ai->ai_addrlen, *fd, e);
+	freeaddrinfo(ai);
 	return code;
 }
 
@@ -231,7 +229,10 @@ int dl_address_connect(const struct dl_address *a, enum dl_insecure allowed,
 		code = dl_fail(e, DL_USAGE, "a folder answers nothing here");
 		break;
 	}
-	return code ? at(a, e) : 0;
+	if (!code)
+		return 0;
+	close_socket(fd);
+	return at(a, e);
 }
 
 /* Removes a socket at which nobody listens any more. */
@@ -295,7 +296,7 @@ static int listen_tcp(struct dl_address *a, enum dl_insecure allowed, int *fd,
 	code = resolve(a, allowed, &ai, e);
 	if (code)
 		return code;
-	code = new_socket(ai->ai_family, fd, e);
+	code = new_tcp(&a->tcp, ai->ai_family, fd, e);
 	if (!code) {
 		setsockopt(*fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 		if (bind(*fd, ai->ai_addr, ai->ai_addrlen) < 0 ||
@@ -332,9 +333,7 @@ int dl_address_listen(struct dl_address *a, enum dl_insecure allowed, int *fd,
 	}
 	if (!code)
 		return 0;
-	if (*fd >= 0)
-		close(*fd);
-	*fd = -1;
+	close_socket(fd);
 	return at(a, e);
 }
 
@@ -348,10 +347,8 @@ void dl_address_unlisten(const struct dl_address *a, int fd)
 int dl_address_accept(int listener, int *fd, struct dl_err *e)
 {
 	*fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-	if (*fd >= 0) {
-		set_tcp(*fd); /* refused, without harm, by a unix socket */
+	if (*fd >= 0)
 		return 0;
-	}
 	switch (errno) {
 	case EMFILE:
 	case ENFILE:

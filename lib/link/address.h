@@ -15,6 +15,7 @@
 
 #include "base/err.h"
 #include "link/child.h"
+#include "link/tcp.h"
 
 enum dl_link_kind { DL_LINK_UNIX, DL_LINK_TCP, DL_LINK_EXEC, DL_LINK_DIR };
 
@@ -24,6 +25,7 @@ struct dl_address {
 	enum dl_link_kind kind;
 	char host[256]; /* tcp: without brackets */
 	char port[6];	/* tcp: decimal; 0 lets the system choose (listen) */
+	struct dl_tcp tcp; /* tcp: how its sockets are set up */
 	char path[104]; /* unix: fits sun_path everywhere */
 	uint64_t inode; /* of path, while we listen there */
 	const char *command; /* exec: in the string that was parsed */

@@ -2,6 +2,8 @@
  * Addresses, listening and connecting, the poll loop and signals.
  */
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -242,6 +244,39 @@ static void test_signals(void)
 		"they are told in order, SIGPIPE is not");
 }
 
+/* What one end was set up as, the one that it accepts is too. */
+static void test_tcp(void)
+{
+	struct dl_tcp bad = {.congestion = "none-such"};
+	struct dl_tcp large = {.buffers = 1 << 30};
+	struct dl_child child;
+	struct dl_address a;
+	struct dl_err e = {0};
+	char name[16] = "";
+	socklen_t n = sizeof(name), m = sizeof(int);
+	int listener, near, far = -1, nodelay = 0;
+
+	ok(dl_tcp_check(&bad, &e) == DL_USAGE, "%s", e.text);
+	ok(dl_tcp_check(&large, &e) == DL_USAGE, "%s", e.text);
+	dl_address_parse(&a, "tcp:127.0.0.1:0", &e);
+	a.tcp = (struct dl_tcp){.congestion = "reno", .buffers = 65536};
+	if (dl_address_listen(&a, DL_INSECURE_LOOPBACK, &listener, &e)) {
+		skip("%s", e.text);
+		return;
+	}
+	ok(!dl_address_connect(&a, DL_INSECURE_LOOPBACK, &near, &child, &e),
+		"connects %s", e.text);
+	while (far < 0)
+		dl_address_accept(listener, &far, &e);
+	getsockopt(far, IPPROTO_TCP, TCP_CONGESTION, name, &n);
+	getsockopt(far, IPPROTO_TCP, TCP_NODELAY, &nodelay, &m);
+	ok(strcmp(name, "reno") == 0 && nodelay, "an accepted socket: %s",
+		name);
+	close(far);
+	close(near);
+	dl_address_unlisten(&a, listener);
+}
+
 int main(void)
 {
 	char folder[] = "/tmp/dl-link-XXXXXX", link[64], *path;
@@ -254,6 +289,7 @@ int main(void)
 	test_listen(link, DL_INSECURE_NO);
 	test_listen("tcp:127.0.0.1:0", DL_INSECURE_LOOPBACK);
 	test_insecure();
+	test_tcp();
 	test_stale(path);
 	test_loop();
 	test_signals();

@@ -1,0 +1,44 @@
+#include "cmd/link.h"
+
+#include "cmd/cmd.h"
+
+enum { BUFFERS_MIN = 4096, BUFFERS_MAX = 1 << 30 };
+
+static int read_buffers(const char *arg)
+{
+	uint64_t bytes = cmd_size("--buffers", arg);
+
+	if (bytes < BUFFERS_MIN || bytes > BUFFERS_MAX)
+		cmd_usage("--buffers %s: not a size from 4Ki to 1Gi", arg);
+	return (int)bytes;
+}
+
+int link_option(struct dl_tcp *t, int opt)
+{
+	struct dl_err e;
+
+	if (opt == LINK_BUFFERS)
+		t->buffers = read_buffers(optarg);
+	else if (opt == LINK_CONGESTION)
+		t->congestion = optarg;
+	else
+		return 0;
+	if (dl_tcp_check(t, &e))
+		cmd_usage("%s", e.text);
+	return 1;
+}
+
+void link_set_up(struct dl_address *a, size_t n, const struct dl_tcp *t)
+{
+	size_t i, found = 0;
+
+	for (i = 0; i < n; i++)
+		if (a[i].kind == DL_LINK_TCP) {
+			a[i].tcp = *t;
+			found++;
+		}
+	if (!found && t->buffers)
+		cmd_usage("--buffers: for tcp only");
+	if (!found && t->congestion)
+		cmd_usage("--congestion: for tcp only");
+}

@@ -1,0 +1,26 @@
+/*
+ * The options that shape a program's links.
+ */
+#ifndef CMD_LINK_H
+#define CMD_LINK_H
+
+#include "link/address.h"
+
+enum { LINK_BUFFERS = 1024, LINK_CONGESTION };
+
+/* Entries of getopt_long's tables for all of them. */
+#define LINK_LONG                                                              \
+	{"buffers", required_argument, NULL, LINK_BUFFERS},                    \
+	{                                                                      \
+		"congestion", required_argument, NULL, LINK_CONGESTION         \
+	}
+
+/* Takes the option if it is one of them, and says so; exits 64 when its
+ * argument is bad, or not to be had on this system. */
+int link_option(struct dl_tcp *t, int opt);
+
+/* Sets up what is tcp of n addresses; exits 64 when options were given and
+ * none is. */
+void link_set_up(struct dl_address *a, size_t n, const struct dl_tcp *t);
+
+#endif
