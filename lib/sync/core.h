@@ -149,6 +149,7 @@ void close_round(struct dl_sync *s, uint32_t p);
 uint64_t settled(const struct dl_sync *s, const struct learner *l, uint32_t p);
 void tell_settled(struct dl_sync *s, const struct learner *l, uint32_t p);
 void on_push(struct dl_sync *s, const struct dl_sync_event *ev);
+void on_barred(struct dl_sync *s, const struct dl_sync_event *ev);
 void on_merged(struct dl_sync *s, const struct dl_sync_event *ev);
 int64_t round_wake(const struct dl_sync *s, uint32_t p);
 

@@ -27,7 +27,8 @@ const char *dl_taken_name(enum dl_taken t)
 const char *dl_refusal_name(enum dl_refusal r)
 {
 	static const char *const names[DL_REFUSALS] = {"not", "finite", "empty",
-		"base", "count", "clock", "rate", "norm", "end"};
+		"base", "count", "clock", "rate", "norm", "end",
+		"barred"};
 
 	return names[r];
 }

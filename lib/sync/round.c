@@ -496,16 +496,33 @@ static void on_known_push(struct dl_sync *s, struct learner *l,
 	act(s, DL_ACT_RELEASE)->push = ev->push;
 }
 
+static void refuse(struct dl_sync *s, struct learner *l,
+	const struct dl_sync_event *ev, enum dl_refusal r)
+{
+	l->count.refused[r]++;
+	l->count.refused_steps += ev->steps;
+	answer(s, l, ev, DL_TAKEN_REFUSED, r, 1);
+}
+
+/* The instance that a push is of; NULL when it is from a connection that is
+ * gone, or by nobody we know. */
+static struct instance *pusher(const struct dl_sync *s,
+	const struct learner *l, const struct dl_sync_event *ev)
+{
+	if (!l || !l->connected || !is_current(l, ev->instance)
+		|| !serves(s, ev->fragment))
+		return NULL;
+	return find_instance(l, ev->instance);
+}
+
 void on_push(struct dl_sync *s, const struct dl_sync_event *ev)
 {
 	struct learner *l = find_learner(s, ev->learner);
-	struct instance *in = l ? find_instance(l, ev->instance) : NULL;
+	struct instance *in = pusher(s, l, ev);
 	enum dl_refusal r;
 	double scale;
 
-	/* From a connection that is gone, or by nobody we know. */
-	if (!in || !l->connected || !is_current(l, ev->instance)
-		|| !serves(s, ev->fragment)) {
+	if (!in) {
 		act(s, DL_ACT_RELEASE)->push = ev->push;
 		return;
 	}
@@ -519,11 +536,25 @@ void on_push(struct dl_sync *s, const struct dl_sync_event *ev)
 	in->taken[ev->fragment] = ev->seq;
 	r = judge_push(s, l, ev, &scale);
 	if (r) {
-		l->count.refused[r]++;
-		l->count.refused_steps += ev->steps;
-		answer(s, l, ev, DL_TAKEN_REFUSED, r, 1);
+		refuse(s, l, ev, r);
 		act(s, DL_ACT_RELEASE)->push = ev->push;
 		return;
 	}
 	take(s, l, ev, scale);
+}
+
+/* Nobody waits for what would be refused: it is no member of that round. */
+void on_barred(struct dl_sync *s, const struct dl_sync_event *ev)
+{
+	struct learner *l = find_learner(s, ev->learner);
+	struct instance *in = pusher(s, l, ev);
+
+	if (!in)
+		return;
+	l->count.pushes++;
+	l->count.bytes_up += ev->bytes;
+	if (ev->seq > in->taken[ev->fragment])
+		in->taken[ev->fragment] = ev->seq;
+	l->flag[ev->fragment] &= (unsigned char)~MEMBER;
+	refuse(s, l, ev, DL_REFUSED_BARRED);
 }

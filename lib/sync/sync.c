@@ -157,6 +157,9 @@ void dl_sync_event(struct dl_sync *s, const struct dl_sync_event *ev)
 	case DL_EV_PUSH:
 		on_push(s, ev);
 		break;
+	case DL_EV_BARRED:
+		on_barred(s, ev);
+		break;
 	case DL_EV_APPLIED:
 		on_applied(s, ev);
 		break;

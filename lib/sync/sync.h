@@ -73,6 +73,8 @@ enum dl_sync_event_kind {
 	DL_EV_PUSH,    /* learner, fragment, seq, step, base, steps, tokens,
 			* norm, push, elements, bytes: a push has arrived
 			* whole */
+	DL_EV_BARRED,  /* learner, fragment, seq, steps, bytes: a push came that
+			* the learner has no right to, and was not read */
 	DL_EV_APPLIED, /* learner, fragment, version, elements, bytes */
 	DL_EV_WANT,    /* learner, fragment: asks for the current values */
 	DL_EV_DRAINED, /* learner: answered `end`, all its pushes are in */
@@ -128,6 +130,7 @@ enum dl_refusal {
 	DL_REFUSED_RATE,   /* a clock that rises too fast */
 	DL_REFUSED_NORM,   /* far above the usual norm */
 	DL_REFUSED_END,    /* the run is over */
+	DL_REFUSED_BARRED, /* of a fragment that the learner may not push */
 	DL_REFUSALS
 };
 const char *dl_taken_name(enum dl_taken t);     /* "round", "waiting", ... */

@@ -103,6 +103,7 @@ static int same_event(
 		  a->kind != DL_EV_END;
 	int counts = a->kind == DL_EV_JOIN || a->kind == DL_EV_STEP;
 	int push = a->kind == DL_EV_PUSH;
+	int barred = a->kind == DL_EV_BARRED;
 	int version = a->kind == DL_EV_APPLIED || a->kind == DL_EV_MERGED;
 
 	if (a->kind != b->kind || a->now != b->now)
@@ -112,10 +113,13 @@ static int same_event(
 		return 0;
 	if (counts && a->clock != b->clock)
 		return 0;
+	if (barred && (a->seq != b->seq || a->steps != b->steps ||
+			      a->bytes != b->bytes))
+		return 0;
 	if ((counts || push) &&
 		(a->steps != b->steps || a->tokens != b->tokens))
 		return 0;
-	if ((push || version || a->kind == DL_EV_WANT) &&
+	if ((push || barred || version || a->kind == DL_EV_WANT) &&
 		a->fragment != b->fragment)
 		return 0;
 	if (push &&

@@ -439,6 +439,43 @@ static void test_refusals(void)
 	}
 }
 
+/* A push that the driver would not read. */
+static void test_barred(void)
+{
+	struct dl_sync_learner_info a;
+	const struct dl_sync_action *taken;
+	struct dl_sync_event ev;
+	struct rig r;
+
+	rig_init(&r);
+	r.config.grace = DL_GRACE_FIXED;
+	r.config.grace_ns = 5 * DL_SECOND;
+	rig_pair(&r, 4);
+	push(&r, "b", 1, 4);
+	ok(!count(&r, DL_ACT_MERGE), "a round waits for its members");
+	ev = good_push(&r, "a", 1, 4);
+	ev.kind = DL_EV_BARRED;
+	ev.bytes = 100;
+	tell(&r, ev);
+	taken = said(&r, DL_ACT_TAKEN, "a");
+	dl_sync_learner(r.s, 0, &a);
+	ok(taken && taken->taken == DL_TAKEN_REFUSED && taken->seq == 1 &&
+			taken->refusal == DL_REFUSED_BARRED &&
+			a.refused[DL_REFUSED_BARRED] == 1 &&
+			a.refused_steps == 2 && a.pushes == 1 &&
+			a.bytes_up == 100 && !count(&r, DL_ACT_RELEASE),
+		"a push it has no right to is refused and counted");
+	ok(count(&r, DL_ACT_MERGE) == 1 && said(&r, DL_ACT_MERGE, NULL)->parts
+						   == 1,
+		"... and nobody waits for it any more");
+	ok(dl_sync_taken(r.s, "a", 'a', 0) == 1, "... nor is it asked for");
+	ev.instance++;
+	tell(&r, ev);
+	dl_sync_learner(r.s, 0, &a);
+	ok(a.pushes == 1, "another process's does not count");
+	rig_release(&r);
+}
+
 static void test_reports(void)
 {
 	struct dl_sync_learner_info a;
@@ -735,6 +772,7 @@ int main(void)
 	test_below_quorum();
 	test_stall();
 	test_refusals();
+	test_barred();
 	test_reports();
 	test_norms();
 	test_identity();
