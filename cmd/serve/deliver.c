@@ -72,6 +72,5 @@ void deliver(struct peer *peer, uint32_t p, uint64_t step, int final)
 
 void deliver_lost(struct peer *peer, uint32_t p)
 {
-	if (p < peer->server->layout->fragments)
-		peer->versions[p] = (struct dl_version){0, 0};
+	peer->versions[p] = (struct dl_version){0, 0};
 }

@@ -12,11 +12,8 @@
 /* What it took to bring the learner what it has applied. */
 static void take_sent(struct peer *peer, struct dl_sync_event *ev)
 {
-	struct sent *sent;
+	struct sent *sent = &peer->sent[ev->fragment];
 
-	if (ev->fragment >= peer->server->layout->fragments)
-		return;
-	sent = &peer->sent[ev->fragment];
 	ev->elements = sent->elements;
 	ev->bytes = sent->bytes;
 	*sent = (struct sent){0, 0};
@@ -28,6 +25,9 @@ static int on_learner(
 {
 	struct dl_sync_event ev;
 
+	if (m->fragment >= peer->server->layout->fragments)
+		return dl_fail(e, DL_PROTOCOL, "%s of fragment %u",
+			dl_message_kind_name(m->kind), m->fragment);
 	peer_event(peer, DL_EV_TIME, &ev);
 	ev.fragment = m->fragment;
 	ev.clock = m->clock;

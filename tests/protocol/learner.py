@@ -25,7 +25,8 @@ Tests that want a peer of their own, an honest or a hostile one, import it:
 Link raises Gone when the peer has closed or broke the protocol. All bytes that
 it sends go through wire(), once a frame or handshake message: a subclass that
 overrides it can keep, change, drop or send them again. Link(..., shake=False)
-connects and says nothing, not even a preface.
+connects and says nothing, not even a preface; Link(..., source="127.1.2.3")
+comes from there.
 
 Learner is the rest: a subclass can override push_fields() to lie, train() to
 make other values, or after_step() to do what it likes at a step boundary.
@@ -93,27 +94,28 @@ def take_record(buf):
 
 # One connection.
 
-def open_socket(address):
+def open_socket(address, source=None):
     kind, _, rest = address.partition(":")
     if kind == "unix":
         s = socket.socket(socket.AF_UNIX)
         s.connect(rest)
         return s
     host, _, port = rest.rpartition(":")
-    return socket.create_connection((host.strip("[]"), int(port)))
+    return socket.create_connection((host.strip("[]"), int(port)), 30,
+                                    source and (source, 0))
 
 
 class Link:
     """Frames, and the messages in them."""
 
     def __init__(self, address, key=None, suites="AESGCM,ChaChaPoly",
-                 run="-", timeout=30, shake=True):
+                 run="-", timeout=30, shake=True, source=None):
         self.received = bytearray()      # not taken apart yet
         self.streams = [bytearray(), bytearray()]
         self.ciphers = None              # to send with, to receive with
         self.verbose = False
         address, pin = self.split_pin(address)
-        self.socket = open_socket(address)
+        self.socket = open_socket(address, source)
         self.socket.settimeout(timeout)
         if key and shake:
             self.shake(key, pin, f"dl-tools 1 {suites} {run}\n".encode())

@@ -1,0 +1,43 @@
+#!/usr/bin/env bats
+# What dl-protocol(7) calls broken ends a connection and nothing else; what may
+# be passed over is.
+
+load ../run/run.bash
+
+setup() {
+	command -v python3 >/dev/null || skip "python3 is not installed"
+	run_setup
+	syncer
+	wait_for [ -S s ]
+}
+
+teardown() {
+	run_teardown
+}
+
+@test "whatever is broken ends its connection, with a line in the log" {
+	learner ann
+	wait_for pushed ann
+	run timeout 100 python3 "$abs_top_srcdir/tests/protocol/broken.py" \
+		"$link"
+	echo "$output"
+	[ "$status" -eq 0 ]
+	[ "${#lines[@]}" -eq 1 ]
+	[ "$output" -ge 70 ]
+	wait_for has "$output" "is sent away: \|eve is gone: " syncer.log
+	[ "$(grep -c "is sent away: \|eve is gone: " syncer.log)" -eq "$output" ]
+	merged=$(grep -c '"merged"' tape)
+	wait_for has $((merged + 3)) '"merged"' tape
+}
+
+@test "what a peer does not know is passed over" {
+	python3 - "$abs_top_srcdir/tests/protocol" "$link" <<-'END'
+	import sys
+	sys.path.insert(0, sys.argv[1])
+	from learner import Link, hello
+	link = Link(sys.argv[2])
+	link.beat()
+	link.say("hello", hello("eve", later="a word of another version"))
+	assert link.hear(20).kind == "welcome"
+	END
+}
