@@ -1,8 +1,51 @@
 #include "cmd/client.h"
 
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
 #include "base/num.h"
 
 static const int64_t silence = 30 * DL_SECOND;
+
+/* Waits until there is a connection, or why there is none. */
+static int await(int fd, struct dl_err *e)
+{
+	struct pollfd p = {.fd = fd, .events = POLLOUT};
+	int error = 0;
+	socklen_t n = sizeof error;
+
+	if (poll(&p, 1, -1) < 0)
+		return dl_fail_sys(e, DL_OSERR, "poll");
+	if (!getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &n) && error)
+		return dl_fail(e, DL_UNAVAILABLE, "%s", strerror(error));
+	return 0;
+}
+
+/* Connects to the first of a name's addresses at which somebody listens. */
+static int connect_any(struct client *c, const struct dl_address *a,
+	enum dl_insecure allowed, int *fd, struct dl_err *e)
+{
+	struct dl_address one;
+	unsigned count = 1;
+	int code = 0;
+
+	for (unsigned nth = 0; nth < count; nth++) {
+		code = dl_address_resolve(a, nth, &one, &count, e);
+		if (!code)
+			code = dl_address_connect(
+				&one, allowed, fd, &c->child, e);
+		if (code || a->kind != DL_LINK_TCP)
+			continue;
+		code = await(*fd, e);
+		if (!code)
+			break;
+		close(*fd);
+		dl_at(e, "%s", dl_address_print(c->address, &one));
+	}
+	return code;
+}
 
 int client_open(struct client *c, const struct dl_address *a,
 	enum dl_insecure allowed, const struct dl_conn_handlers *handlers,
@@ -17,7 +60,7 @@ int client_open(struct client *c, const struct dl_address *a,
 	int fd, code;
 
 	*c = (struct client){.loop = DL_LOOP_INIT};
-	code = dl_address_connect(a, allowed, &fd, &c->child, e);
+	code = connect_any(c, a, allowed, &fd, e);
 	dl_address_print(c->address, a);
 	if (!code)
 		dl_conn_init(&c->conn, fd, &config, dl_now());

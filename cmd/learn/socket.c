@@ -288,7 +288,8 @@ static void turn(void *ctx, int fd, short revents)
 		lost(l, &e, now);
 }
 
-static void dial(struct learner *l, int64_t now)
+static void dial(
+	struct learner *l, const struct dl_address *address, int64_t now)
 {
 	const struct learn_options *o = l->options;
 	struct dl_conn_config c = {.handlers = &handlers,
@@ -302,7 +303,7 @@ static void dial(struct learner *l, int64_t now)
 							     : syncer_beat)};
 	struct dl_err e;
 	int fd, code = dl_address_connect(
-			&o->address, o->insecure, &fd, &l->uplink.child, &e);
+			address, o->insecure, &fd, &l->uplink.child, &e);
 
 	if (code) {
 		l->uplink.fatal = code == DL_USAGE ? code : 0;
@@ -311,8 +312,54 @@ static void dial(struct learner *l, int64_t now)
 	}
 	dl_conn_init(&l->uplink.conn, fd, &c, now);
 	l->uplink.open = 1;
-	l->uplink.retry_at = INT64_MAX;
 	hello(l);
+}
+
+static void look_up(struct dl_errand *errand)
+{
+	struct lookup *k = (void *)errand;
+	unsigned count;
+
+	k->code = dl_address_resolve(&k->learner->options->address, k->nth,
+		&k->address, &count, &k->err);
+}
+
+static void looked_up(struct dl_errand *errand)
+{
+	struct lookup *k = (void *)errand;
+	struct learner *l = k->learner;
+
+	if (errand->dropped || l->uplink.parting)
+		return;
+	if (k->code)
+		try_again(l, &k->err, dl_now());
+	else
+		dial(l, &k->address, dl_now());
+}
+
+/* Each time anew, since a syncer may have moved, and to the next of its
+ * addresses when it could not be reached. */
+static void begin(struct learner *l, int64_t now)
+{
+	const struct dl_address *address = &l->options->address;
+	struct uplink *up = &l->uplink;
+	struct dl_err e;
+
+	up->retry_at = INT64_MAX;
+	if (address->kind != DL_LINK_TCP) {
+		dial(l, address, now);
+		return;
+	}
+	if (!up->errands)
+		up->errands = dl_errands_new(&l->loop, &e);
+	if (!up->errands) {
+		try_again(l, &e, now);
+		return;
+	}
+	up->lookup = (struct lookup){.errand = {look_up, looked_up, 0, NULL},
+		.learner = l,
+		.nth = up->failures};
+	dl_errands_add(up->errands, &up->lookup.errand);
 }
 
 static void socket_work(struct learner *l, int64_t now)
@@ -323,7 +370,7 @@ static void socket_work(struct learner *l, int64_t now)
 	if (up->why.code)
 		end_child(l, now);
 	if (!up->open && !up->parting && !up->ended && now >= up->retry_at)
-		dial(l, now);
+		begin(l, now);
 	if (!up->open)
 		return;
 	if (dl_conn_work(&up->conn, 0, now, &e)) {
@@ -351,6 +398,7 @@ static void socket_release(struct learner *l)
 		dl_conn_release(&l->uplink.conn);
 		l->uplink.open = 0;
 	}
+	dl_errands_free(l->uplink.errands);
 	dl_child_kill(&l->uplink.child);
 }
 

@@ -11,14 +11,28 @@
 #include "link/address.h"
 #include "link/child.h"
 #include "link/conn.h"
+#include "link/errand.h"
 
 struct learner;
 struct push;
 struct spool_link;
 
+/* Where the syncer's name leads to now, found out beside the loop: a name
+ * server that is silent stops no trainer. */
+struct lookup {
+	struct dl_errand errand;
+	struct learner *learner;
+	unsigned nth; /* of its addresses */
+	struct dl_address address;
+	int code;
+	struct dl_err err;
+};
+
 struct uplink {
 	const struct uplink_carrier *carrier;
-	struct spool_link *spool; /* NULL for sockets */
+	struct spool_link *spool;   /* NULL for sockets */
+	struct dl_errands *errands; /* of sockets: lookups; or NULL */
+	struct lookup lookup;
 	struct dl_conn conn;
 	struct dl_child child; /* of an exec: link */
 	int open;	       /* conn is */
@@ -27,7 +41,8 @@ struct uplink {
 	int ended;	       /* the syncer has said that the run is over */
 	int fatal;	       /* there is no use in trying again */
 	unsigned failures;     /* in a row, without a welcome */
-	int64_t retry_at;      /* INT64_MAX: connected, or child still runs */
+	int64_t retry_at;      /* INT64_MAX: connected, looking up, or child
+				* still runs */
 	struct dl_err why;     /* the connection was lost */
 	uint64_t bytes_in, bytes_out; /* of connections before this one */
 	struct coming coming;
@@ -49,8 +64,8 @@ void uplink_push(struct learner *l, struct push *push);
 /* Says bye, and nothing after that. */
 void uplink_part(struct learner *l, int64_t now);
 /* Adds what a push's record says and its tensors to w. */
-void uplink_push_record(const struct learner *l, const struct push *push,
-	struct dl_writer *w);
+void uplink_push_record(
+	const struct learner *l, const struct push *push, struct dl_writer *w);
 /* Nothing is on its way any more. */
 int uplink_closed(const struct learner *l);
 

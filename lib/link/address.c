@@ -143,29 +143,60 @@ static int is_loopback(const struct sockaddr *sa)
 		&((const struct sockaddr_in6 *)(const void *)sa)->sin6_addr);
 }
 
-/* The first address of a's host, in the system's order, if it is allowed. */
-static int resolve(const struct dl_address *a, enum dl_insecure allowed,
-	struct addrinfo **out, struct dl_err *e)
+static int look_up(
+	const struct dl_address *a, struct addrinfo **out, struct dl_err *e)
 {
 	struct addrinfo hints = {
 		.ai_family = AF_UNSPEC,
 		.ai_socktype = SOCK_STREAM,
 		.ai_flags = AI_NUMERICSERV,
 	};
-	int error;
+	int error = getaddrinfo(a->host, a->port, &hints, out);
 
+	return error ? dl_fail(e, DL_UNAVAILABLE, "%s", gai_strerror(error))
+		     : 0;
+}
+
+/* The first address of a's host, in the system's order, if it is allowed. */
+static int resolve(const struct dl_address *a, enum dl_insecure allowed,
+	struct addrinfo **out, struct dl_err *e)
+{
 	if (allowed == DL_INSECURE_NO)
 		return dl_fail(e, DL_USAGE,
 			"plain tcp needs --insecure, or use unix:PATH");
-	error = getaddrinfo(a->host, a->port, &hints, out);
-	if (error)
-		return dl_fail(e, DL_UNAVAILABLE, "%s", gai_strerror(error));
+	if (look_up(a, out, e))
+		return e->code;
 	if (allowed == DL_INSECURE_ANYWHERE || is_loopback((*out)->ai_addr))
 		return 0;
 	freeaddrinfo(*out);
 	return dl_fail(e, DL_USAGE,
 		"not this machine: plain tcp across a network needs "
 		"--insecure twice");
+}
+
+int dl_address_resolve(const struct dl_address *a, unsigned nth,
+	struct dl_address *out, unsigned *count, struct dl_err *e)
+{
+	struct addrinfo *all, *ai;
+	int error;
+
+	*out = *a;
+	*count = 1;
+	if (a->kind != DL_LINK_TCP)
+		return 0;
+	if (look_up(a, &all, e))
+		return at(a, e);
+	for (*count = 0, ai = all; ai; ai = ai->ai_next)
+		++*count;
+	for (ai = all, nth %= *count; nth; nth--)
+		ai = ai->ai_next;
+	error = getnameinfo(ai->ai_addr, ai->ai_addrlen, out->host,
+		sizeof(out->host), NULL, 0, NI_NUMERICHOST);
+	freeaddrinfo(all);
+	if (!error)
+		return 0;
+	dl_fail(e, DL_UNAVAILABLE, "%s", gai_strerror(error));
+	return at(a, e);
 }
 
 static struct sockaddr_un unix_name(const struct dl_address *a)

@@ -46,10 +46,21 @@ int dl_address_parse(struct dl_address *a, const char *s, struct dl_err *e);
 char *dl_address_print(char out[DL_ADDRESS_MAX], const struct dl_address *a);
 
 /*
+ * The nth address that a's host has now, in the system's order, and from the
+ * first again when there are fewer: *out is a, with numbers for the host, and
+ * *count how many there are. What is not tcp has one, itself. It may wait for
+ * a name server; 69 when the name has no address.
+ */
+int dl_address_resolve(const struct dl_address *a, unsigned nth,
+	struct dl_address *out, unsigned *count, struct dl_err *e);
+
+/*
  * Begins to connect: *fd is a non-blocking, close-on-exec socket, ready for
- * dl_conn_init at once; a failure that shows later ends that connection. 64
- * when a is not allowed or a folder, 69 when nobody is there. *child is the
- * command of an exec: link, to be ended when *fd has been closed; else none.
+ * dl_conn_init at once; a failure that shows later ends that connection. Of
+ * a name's addresses the first is taken: who may not wait for it, or tries them
+ * all, resolves before. 64 when a is not allowed or a folder, 69 when nobody is
+ * there. *child is the command of an exec: link, to be ended when *fd has been
+ * closed; else none.
  */
 int dl_address_connect(const struct dl_address *a, enum dl_insecure allowed,
 	int *fd, struct dl_child *child, struct dl_err *e);

@@ -11,6 +11,9 @@ enum {
 	/* What may wait in the kernel, unsent: a heartbeat waits behind no
 	 * more than this, and it is enough to keep a fast link busy. */
 	NOTSENT_LOWAT = 128 * 1024,
+	/* How often a connection is asked for again: an address where nobody
+	 * answers is given up after some seconds, for the next one. */
+	SYN_AGAIN = 2,
 };
 
 static int set_congestion(const char *name, int fd, struct dl_err *e)
@@ -45,10 +48,11 @@ static int set_buffer(
 
 int dl_tcp_apply(const struct dl_tcp *t, int fd, struct dl_err *e)
 {
-	int on = 1, lowat = NOTSENT_LOWAT, code = 0;
+	int on = 1, lowat = NOTSENT_LOWAT, again = SYN_AGAIN, code = 0;
 
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &lowat, sizeof(lowat));
+	setsockopt(fd, IPPROTO_TCP, TCP_SYNCNT, &again, sizeof(again));
 	if (t->congestion)
 		code = set_congestion(t->congestion, fd, e);
 	if (!code && t->buffers)

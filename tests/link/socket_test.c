@@ -129,6 +129,35 @@ static void test_insecure(void)
 	close(fd);
 }
 
+static void test_resolve(void)
+{
+	char path[] = "unix:/run/dl.sock", text[DL_ADDRESS_MAX];
+	struct dl_address a, at;
+	unsigned count, others;
+	struct dl_err e;
+	int code;
+
+	dl_address_parse(&a, path, &e);
+	ok(!dl_address_resolve(&a, 3, &at, &count, &e) && count == 1 &&
+			!strcmp(at.path, a.path),
+		"what is not tcp leads to itself");
+	dl_address_parse(&a, "tcp:[::1]:7", &e);
+	ok(!dl_address_resolve(&a, 0, &at, &count, &e) && count == 1 &&
+			!strcmp(dl_address_print(text, &at), "tcp:[::1]:7"),
+		"and so does a number: %s", text);
+	dl_address_parse(&a, "tcp:localhost:7", &e);
+	code = dl_address_resolve(&a, 0, &at, &count, &e);
+	ok(!code && (!strcmp(at.host, "127.0.0.1") || !strcmp(at.host, "::1")),
+		"a name leads to a number: %s", at.host);
+	strcpy(text, at.host);
+	ok(!dl_address_resolve(&a, count, &at, &others, &e) &&
+			others == count && !strcmp(at.host, text),
+		"after the last of %u the first comes again", count);
+	dl_address_parse(&a, "tcp:a..b:7", &e);
+	ok(dl_address_resolve(&a, 0, &at, &count, &e) == DL_UNAVAILABLE,
+		"one without an address: %s", e.text);
+}
+
 static void test_stale(const char *path)
 {
 	struct sockaddr_un sun = {.sun_family = AF_UNIX};
@@ -289,6 +318,7 @@ int main(void)
 	test_listen(link, DL_INSECURE_NO);
 	test_listen("tcp:127.0.0.1:0", DL_INSECURE_LOOPBACK);
 	test_insecure();
+	test_resolve();
 	test_tcp();
 	test_stale(path);
 	test_loop();

@@ -31,7 +31,8 @@ net_setup() {
 
 	! why=$(net_skip) || skip "$why"
 	declare -gA space=() place=()
-	echo 127.0.0.1 localhost >"$BATS_TEST_TMPDIR/hosts"
+	hosts=$BATS_TEST_TMPDIR/hosts
+	echo 127.0.0.1 localhost >"$hosts"
 	namespace hub
 	at hub ip link add name bridge type bridge
 	at hub ip link set dev bridge up
@@ -47,18 +48,18 @@ net_setup() {
 	END
 }
 
+# Before run_teardown, which waits for all.
 net_teardown() {
 	for p in "${space[@]}"; do
 		kill -9 "$p" 2>/dev/null || true
 	done
-	wait
 }
 
 # namespace NAME: one whose /etc/hosts is the test's.
 namespace() {
 	setpriv --pdeathsig KILL unshare -n -m sh -c \
 		'mount --bind "$0" /etc/hosts && exec sleep infinity' \
-		"$BATS_TEST_TMPDIR/hosts" 3>&- &
+		"$hosts" 3>&- &
 	space[$1]=$!
 	wait_for grep -q sleep "/proc/$!/comm"
 	at "$1" ip link set dev lo up
@@ -90,7 +91,15 @@ site() {
 	wait_for at "$1" ip link set dev wan up 2>/dev/null
 	at hub ip link set dev "$1" master bridge up
 	at "$1" ip address add "10.9.0.$2/24" dev wan
-	echo "10.9.0.$2 $1" >>"$BATS_TEST_TMPDIR/hosts"
+	echo "10.9.0.$2 $1" >>"$hosts"
+}
+
+# move NAME NUMBER: the name is that of another address now.
+move() {
+	local others
+
+	others=$(grep -v " $1\$" "$hosts")
+	printf '%s\n' "$others" "10.9.0.$2 $1" >"$hosts"
 }
 
 # rate SITE RATE QUEUE: both ways, with so many bytes waiting at most.
