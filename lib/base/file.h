@@ -29,6 +29,9 @@ int dl_read_file(const char *path, size_t limit, struct dl_buf *out,
 /* One call: open, write, commit (base/output.h). */
 int dl_write_file(const char *path, const void *p, size_t n,
 	struct dl_err *e);
+/* A file that nobody else may read (mode 0600, whatever the umask), whole or not
+ * at all; 73 when that name is taken, by anything. */
+int dl_write_new(const char *path, const void *p, size_t n, struct dl_err *e);
 
 int dl_fsync_folder(const char *folder, struct dl_err *e);
 int dl_fsync_parent(const char *path, struct dl_err *e); /* its folder */

@@ -14,22 +14,22 @@
 #include "tests/tap.h"
 
 /* RFC 7748, 6.1: Alice's. */
-static const char secret[] = "dwdtCnMYpX08FsFyUbJmRd9ML5LrwJkqwXf7pR25LCo=",
-		  public[] = "+KlTWi0v9gXo4UTVT071xiMTogVduyH93T/ZwpnrAV0=";
+static const char secret[] = "dwdtCnMYpX08FsFyUbJmRd9ML4frwJkqsXf7pR25LCo=",
+		  public[] = "hSDwCYkwp1R0i33ctD73Wg2/Og0mOBr066SpjqqbTmo=";
 static char path[] = "/tmp/key_test.XXXXXX";
 
 static void test_text(void)
 {
 	static const char *const bad[] = {"",
-		"dwdtCnMYpX08FsFyUbJmRd9ML5LrwJkqwXf7pR25LCo",
-		"dwdtCnMYpX08FsFyUbJmRd9ML5LrwJkqwXf7pR25LCo=\n",
-		"dwdtCnMYpX08FsFyUbJmRd9ML5LrwJkqwXf7pR25LCp=", /* a bit over */
-		"dwdtCnMYpX08FsFyUbJmRd9ML5LrwJkqwXf7pR25LCoo",
-		"dwdtCnMYpX08FsFyUbJmRd9ML5LrwJkqwXf7pR25LC==",
-		"dwdtCnMYpX08FsFyUbJmRd9ML5LrwJkqwXf7pR2 LCo=",
-		"dwdtCnMYpX08FsFyUbJmRd9ML5LrwJkqwXf7pR2-LCo=",
-		"dwdtCnMYpX08FsFyUbJmRd9ML5LrwJkqwXf7pR2_LCo=",
-		"====CnMYpX08FsFyUbJmRd9ML5LrwJkqwXf7pR25LCo="};
+		"dwdtCnMYpX08FsFyUbJmRd9ML4frwJkqsXf7pR25LCo",
+		"dwdtCnMYpX08FsFyUbJmRd9ML4frwJkqsXf7pR25LCo=\n",
+		"dwdtCnMYpX08FsFyUbJmRd9ML4frwJkqsXf7pR25LCp=", /* a bit over */
+		"dwdtCnMYpX08FsFyUbJmRd9ML4frwJkqsXf7pR25LCoo",
+		"dwdtCnMYpX08FsFyUbJmRd9ML4frwJkqsXf7pR25LC==",
+		"dwdtCnMYpX08FsFyUbJmRd9ML4frwJkqsXf7pR2 LCo=",
+		"dwdtCnMYpX08FsFyUbJmRd9ML4frwJkqsXf7pR2-LCo=",
+		"dwdtCnMYpX08FsFyUbJmRd9ML4frwJkqsXf7pR2_LCo=",
+		"====CnMYpX08FsFyUbJmRd9ML4frwJkqsXf7pR25LCo="};
 	unsigned char key[DL_KEY];
 	char text[DL_KEY_TEXT + 1];
 	struct dl_err e = {0};
