@@ -63,3 +63,13 @@ other() {
 	! grep "taken=refused" bob.log
 	has 3 "taken=round" bob.log
 }
+
+@test "a learner of another make takes updates in int8" {
+	syncer --global int8 --steps 200
+	wait_for [ -S s ]
+	other bob "$link" -v
+	ends syncer
+	ends bob
+	has 3 "^global .*base=1.* codec=int8" bob.log
+	! grep "^> want\|taken=refused" bob.log
+}

@@ -313,6 +313,21 @@ def from_f32(tensors, wanted):
     return floats(b"".join(tensors[name].data for name, _, _ in wanted))
 
 
+def from_int8(fields, tensors, wanted):
+    """The same from tensors in int8; those without scales are F32."""
+    block, values = int(fields["block"]), array("f")
+    for name, shape, n in wanted:
+        codes = tensors[name].data
+        if name + ".scale" not in tensors:
+            values += floats(codes)
+            continue
+        scales = tensors[name + ".scale"].data
+        for i, code in enumerate(array("b", codes)):
+            k = 2 * (i // block)
+            values.append(code * floats(b"\0\0" + scales[k:k + 2])[0])
+    return values
+
+
 def to_f32(values, wanted):
     tensors, at = [], 0
     for name, shape, n in wanted:
@@ -343,9 +358,12 @@ def pairs(tensor):
 
 def hello(name, role="learner", instance=1, **more):
     fields = dict(role=role, run="", learner=name, instance=instance,
-                  layout="", codecs="f32", clock=0, steps=0, tokens=0)
+                  layout="", codecs="f32 int8", clock=0, steps=0, tokens=0)
     fields.update(more)
     return fields
+
+
+Values = namedtuple("Values", "version step final values")
 
 
 class Fragment:
@@ -358,6 +376,8 @@ class Fragment:
         self.n = self.t = self.seq = self.pushed = self.opened = 0
         self.pushed_own = 0     # own steps at the last push
         self.sent = []          # pushes that are not settled
+        self.came = Values((0, 0), 0, False, None)  # the newest that came
+        self.asked = False      # for values, by want
         self.waiting = None     # the newest global that is not applied
         self.done = False       # holds the final values
 
@@ -431,8 +451,11 @@ class Learner:
         for p, taken in enumerate(u64s(m.tensors["taken"])):
             f = self.fragments[p]
             f.opened, f.pushed = 0, min(f.pushed, self.clock)
+            f.asked = False
             if f.version == origins[p]:
                 f.version = versions[p]
+            if f.came.version == origins[p]:
+                f.came = f.came._replace(version=versions[p])
             for push in f.sent:
                 if push.fields["seq"] > taken:
                     push.taken = ""
@@ -448,16 +471,33 @@ class Learner:
             if word in ("late", "again", "refused"):
                 f.sent.remove(push)
 
-    def on_global(self, f, m):
-        if "base" in m.fields:
-            raise Gone("an update, though only f32 was offered")
-        new, final = version(m.fields["version"]), m.fields["final"] == "1"
+    def on_global(self, p, m):
+        f, now = self.fragments[p], version(m.fields["version"])
+        final = m.fields["final"] == "1"
         if final:
             f.sent = []
-        if new < f.version or (new == f.version and not final):
+        if "base" not in m.fields:
+            values = from_f32(m.tensors, f.tensors)
+        elif now <= f.came.version:
             return
-        if not f.waiting or new >= version(f.waiting.fields["version"]):
-            f.waiting = m
+        elif f.came.version != version(m.fields["base"]):
+            self.want(p)
+            return
+        else:
+            values = array("f", map(sum, zip(f.came.values, from_int8(
+                m.fields, m.tensors, f.tensors))))
+        new = Values(now, int(m.fields["step"]), final, values)
+        if now >= f.came.version:
+            f.came, f.asked = new, False
+        if now < f.version or (now == f.version and not final):
+            return
+        if not f.waiting or now >= f.waiting.version:
+            f.waiting = new
+
+    def want(self, p):
+        if not self.fragments[p].asked:
+            self.fragments[p].asked = True
+            self.link.say("want", dict(fragment=p))
 
     def on_message(self, m):
         """Takes a message in; False when the syncer has said its last."""
@@ -478,7 +518,7 @@ class Learner:
             elif m.kind == "taken":
                 self.on_taken(f, m)
             elif m.kind == "global":
-                self.on_global(f, m)
+                self.on_global(int(m.fields["fragment"]), m)
             else:
                 raise Gone(f"{m.kind} is not for learners")
         return True
@@ -505,8 +545,7 @@ class Learner:
         if self.lockstep:
             return due
         return (due and not f.sent) or f.opened > f.pushed or (
-            f.waiting and f.waiting.fields["final"] == "0" and
-            int(f.waiting.fields["step"]) > f.pushed)
+            f.waiting and not f.waiting.final and f.waiting.step > f.pushed)
 
     def is_out(self, f):
         """In lock-step: no step is made while this is so."""
@@ -514,9 +553,9 @@ class Learner:
                 self.steps - f.pushed_own >= self.tau)
 
     def apply(self, p):
-        f, m = self.fragments[p], self.fragments[p].waiting
-        new = from_f32(m.tensors, f.tensors)
-        how = "overwrite" if m.fields["final"] == "1" else self.apply_how
+        f, came = self.fragments[p], self.fragments[p].waiting
+        new = came.values
+        how = "overwrite" if came.final else self.apply_how
         if how == "overwrite" or not f.values:
             f.values, f.anchor, f.n, f.t = array("f", new), new, 0, 0
         elif how == "carry":
@@ -529,11 +568,10 @@ class Learner:
                 array("f", (a * v + (1 - a) * w for v, w in zip(old, new)))
                 for old in (f.values, f.anchor))
             f.n, f.t = int(a * f.n + 0.5), int(a * f.t + 0.5)
-        f.version = version(m.fields["version"])
-        f.pushed = max(f.pushed, int(m.fields["step"]))
-        f.done, f.waiting = m.fields["final"] == "1", None
+        f.version, f.done, f.waiting = came.version, came.final, None
+        f.pushed = max(f.pushed, came.step)
         self.link.say("applied", dict(fragment=p,
-                                      version=m.fields["version"]))
+                                      version=version_text(came.version)))
 
     def after_step(self):
         if not self.lockstep:
