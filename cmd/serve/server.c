@@ -182,6 +182,15 @@ static void on_terminate(struct server *s)
 	s->leave_at = now + leave_time;
 }
 
+/* Files that an administrator has moved or changed. */
+static void on_hangup(struct server *s)
+{
+	struct dl_err e;
+
+	if (s->tape && dl_tape_reopen(s->tape, &e))
+		cmd_warn("%s: the tape is not opened again", e.text);
+}
+
 static void on_signal(void *ctx, int fd, short revents)
 {
 	struct server *s = ctx;
@@ -194,6 +203,8 @@ static void on_signal(void *ctx, int fd, short revents)
 			on_terminate(s);
 		if (signal == SIGUSR1)
 			server_show(s, 1);
+		if (signal == SIGHUP)
+			on_hangup(s);
 	}
 }
 

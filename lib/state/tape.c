@@ -57,25 +57,30 @@ static int cut_torn_line(int fd, struct dl_err *e)
 }
 
 /* Opens path to append to. */
-static int open_end(struct dl_tape **out, const char *path, int flags,
-	uint32_t fragments, struct dl_err *e)
+static int open_file(int *fd, const char *path, int flags, struct dl_err *e)
 {
-	struct dl_tape *t;
-	int rc, fd;
-
-	*out = NULL;
-	fd = open(path, O_RDWR | O_APPEND | O_CLOEXEC | flags, 0666);
-	if (fd < 0)
+	*fd = open(path, O_RDWR | O_APPEND | O_CLOEXEC | flags, 0666);
+	if (*fd < 0)
 		return dl_fail_sys(e,
 			flags & O_CREAT	  ? DL_CANTCREAT
 			: errno == ENOENT ? DL_NOINPUT
 					  : DL_IOERR,
 			"%s", path);
-	rc = cut_torn_line(fd, e);
-	if (rc) {
-		close(fd);
-		return dl_at(e, "%s", path);
-	}
+	if (!cut_torn_line(*fd, e))
+		return 0;
+	close(*fd);
+	return dl_at(e, "%s", path);
+}
+
+static int open_end(struct dl_tape **out, const char *path, int flags,
+	uint32_t fragments, struct dl_err *e)
+{
+	struct dl_tape *t;
+	int fd, rc = open_file(&fd, path, flags, e);
+
+	*out = NULL;
+	if (rc)
+		return rc;
 	t = dl_alloc(sizeof *t);
 	t->path = dl_strdup(path);
 	t->fd = fd;
@@ -149,6 +154,21 @@ int dl_tape_sync(struct dl_tape *t, struct dl_err *e)
 		t->named = !rc;
 	}
 	return rc;
+}
+
+int dl_tape_reopen(struct dl_tape *t, struct dl_err *e)
+{
+	/* A line that is half written goes on where it began. */
+	int fd, rc = dl_tape_flush(t, e);
+
+	if (!rc)
+		rc = open_file(&fd, t->path, O_CREAT, e);
+	if (rc)
+		return rc;
+	close(t->fd);
+	t->fd = fd;
+	t->named = 0;
+	return 0;
 }
 
 int dl_tape_close(struct dl_tape *t, struct dl_err *e)

@@ -78,6 +78,10 @@ int dl_tape_flush(struct dl_tape *t, struct dl_err *e);
 /* The same, and what was written is durable when it returns 0: for those who
  * go on from their tape. */
 int dl_tape_sync(struct dl_tape *t, struct dl_err *e);
+/* Goes on in the file of its name, which is made when the old one has been
+ * moved away: the old one and then the new one are the tape. On failure (73,
+ * 74) it goes on where it was. */
+int dl_tape_reopen(struct dl_tape *t, struct dl_err *e);
 int dl_tape_close(struct dl_tape *t, struct dl_err *e); /* flushes */
 
 /* A tape being read, from a file or a pipe. */

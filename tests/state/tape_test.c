@@ -5,6 +5,7 @@
 #include <float.h>
 #include <math.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "../tap.h"
@@ -605,6 +606,53 @@ static void test_replay(void)
 	dl_buf_free(&again);
 }
 
+/* As logrotate does it. */
+static void test_reopen(void)
+{
+	struct dl_sync_event ev = {.kind = DL_EV_TIME, .now = 50};
+	struct dl_buf old = DL_BUF_INIT, new = DL_BUF_INIT;
+	char *moved = dl_sprintf("%s.1", path);
+	int starts, events, torn;
+	struct dl_tape *t;
+	struct dl_err e;
+
+	unlink(path);
+	t = open_tape(40);
+	dl_tape_event(t, &ev, 0);
+	must(dl_tape_reopen(t, &e), &e, "reopen");
+	dl_tape_event(t, &ev, 0);
+	must(dl_tape_flush(t, &e), &e, "flush");
+	ok(read_tape(&starts, &events, &torn, &e) == DL_NO && events == 2,
+		"a tape that is where it was goes on there");
+	if (rename(path, moved))
+		exit(1);
+	dl_tape_event(t, &ev, 0);
+	must(dl_tape_reopen(t, &e), &e, "reopen");
+	dl_tape_event(t, &ev, 0);
+	must(dl_tape_close(t, &e), &e, "close");
+	must(dl_read_file(moved, 1 << 20, &old, &e), &e, "read");
+	must(dl_read_file(path, 1 << 20, &new, &e), &e, "read");
+	dl_buf_add(&old, new.data, new.len);
+	must(dl_write_file(path, old.data, old.len, &e), &e, "write");
+	ok(new.len &&read_tape(&starts, &events, &torn, &e) == DL_NO &&starts ==
+				1 &&
+			events == 4,
+		"the one that was moved away and the new one are the tape");
+	unlink(path);
+	t = open_tape(40);
+	if (unlink(path) || mkdir(path, 0700))
+		exit(1);
+	ok(dl_tape_reopen(t, &e) == DL_CANTCREAT && strstr(e.text, path),
+		"a tape that cannot be opened again: %s", e.text);
+	dl_tape_event(t, &ev, 0);
+	ok(!dl_tape_close(t, &e), "... goes on where it was");
+	rmdir(path);
+	unlink(moved);
+	free(moved);
+	dl_buf_free(&old);
+	dl_buf_free(&new);
+}
+
 int main(void)
 {
 	if (!mkdtemp(folder))
@@ -618,6 +666,7 @@ int main(void)
 	test_full_disk();
 	test_backlog();
 	test_replay();
+	test_reopen();
 	unlink(path);
 	rmdir(folder);
 	return done_testing();
