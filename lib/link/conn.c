@@ -9,8 +9,9 @@
 void dl_conn_init(
 	struct dl_conn *c, int fd, const struct dl_conn_config *cf, int64_t now)
 {
-	*c = (struct dl_conn){.config = *cf};
-	dl_stream_init(&c->main, fd, now);
+	*c = (struct dl_conn){
+		.config = *cf, .handshake = now + DL_CONN_HANDSHAKE};
+	dl_stream_init(&c->main, fd, cf->session, now);
 	dl_reader_init(&c->reader[DL_CHANNEL_CONTROL], cf->control);
 	dl_reader_init(&c->reader[DL_CHANNEL_DATA], cf->data);
 }
@@ -26,25 +27,38 @@ void dl_conn_release(struct dl_conn *c)
 	dl_buf_free(&c->control_in);
 }
 
+const unsigned char *dl_conn_peer(const struct dl_conn *c)
+{
+	return dl_stream_peer(&c->main);
+}
+
 short dl_conn_events(const struct dl_conn *c)
 {
 	return !c->shut && dl_conn_has_output(c) ? POLLIN | POLLOUT : POLLIN;
 }
 
+/* When a heartbeat is due; INT64_MAX: while other things go out, never. */
+static int64_t beat_at(const struct dl_conn *c)
+{
+	int64_t pause = c->config.beat_ns;
+
+	return pause && dl_stream_ready(&c->main) && !dl_conn_has_output(c)
+		       ? c->main.sent + pause
+		       : INT64_MAX;
+}
+
 int64_t dl_conn_deadline(const struct dl_conn *c)
 {
-	const struct dl_conn_config *cf = &c->config;
-	int64_t at = INT64_MAX;
+	int64_t at = beat_at(c);
 
 	if (c->why.code)
 		return 0;
 	if (c->finish)
 		return c->finish;
-	if (cf->silence_ns)
-		at = c->main.heard + cf->silence_ns;
-	if (cf->beat_ns && !dl_conn_has_output(c) &&
-		c->main.sent + cf->beat_ns < at)
-		at = c->main.sent + cf->beat_ns;
+	if (c->config.silence_ns && c->main.heard + c->config.silence_ns < at)
+		at = c->main.heard + c->config.silence_ns;
+	if (!dl_stream_ready(&c->main) && c->handshake < at)
+		at = c->handshake;
 	return at;
 }
 
@@ -58,7 +72,6 @@ static int is_silent(const struct dl_conn *c, int64_t now)
 /* What is due by time alone. */
 static int check_time(struct dl_conn *c, int64_t now, struct dl_err *e)
 {
-	const struct dl_conn_config *cf = &c->config;
 	char silence[DL_HUMAN];
 
 	if (c->finish)
@@ -67,8 +80,10 @@ static int check_time(struct dl_conn *c, int64_t now, struct dl_err *e)
 	if (is_silent(c, now))
 		return dl_fail(e, DL_UNAVAILABLE, "silent for %s",
 			dl_human_duration(silence, now - c->main.heard));
-	if (cf->beat_ns && !dl_conn_has_output(c) &&
-		now - c->main.sent >= cf->beat_ns)
+	if (!dl_stream_ready(&c->main) && now >= c->handshake)
+		return dl_fail(e, DL_UNAVAILABLE, "no handshake within %s",
+			dl_human_duration(silence, DL_CONN_HANDSHAKE));
+	if (now >= beat_at(c))
 		c->out.beat = 1;
 	return 0;
 }

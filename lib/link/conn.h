@@ -8,7 +8,8 @@
  *		the connection is over, e says why: dl_conn_release(c)
  *
  * Control messages always go before the next frame of data. Data is sent from
- * the caller's memory and received into it.
+ * the caller's memory and received into it. In a session all waits until the
+ * handshake is done.
  */
 #ifndef DL_LINK_CONN_H
 #define DL_LINK_CONN_H
@@ -18,6 +19,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/num.h"
 #include "link/message.h"
 #include "link/stream.h"
 #include "tensor/record.h"
@@ -54,8 +56,11 @@ struct dl_conn_config {
 				   * 0: none */
 	int64_t silence_ns;	  /* dead after so long without a byte; 0:
 				   * never */
+	const struct dl_handshake_config *session; /* NULL: plain. What it
+						    * points to is borrowed */
 };
-#define DL_CONN_QUEUE ((size_t)4 << 20) /* usual queue */
+#define DL_CONN_QUEUE ((size_t)4 << 20)	  /* usual queue */
+#define DL_CONN_HANDSHAKE (5 * DL_SECOND) /* the longest a handshake lasts */
 
 struct dl_conn_item { /* private: a record of data being sent */
 	struct dl_conn_item *next;
@@ -79,8 +84,9 @@ struct dl_conn {
 	struct dl_conn_config config; /* limits may be changed any time */
 	/* private */
 	struct dl_err why;
-	int64_t finish; /* deadline of dl_conn_finish; 0: not asked for */
-	int shut;	/* nothing more is sent */
+	int64_t handshake; /* when it is to be done */
+	int64_t finish;	   /* deadline of dl_conn_finish; 0: not asked for */
+	int shut;	   /* nothing more is sent */
 	struct dl_reader reader[DL_CHANNELS];
 	struct dl_buf control_in; /* data of the control message coming */
 	struct dl_message coming; /* the push or global coming */
@@ -99,10 +105,14 @@ void dl_conn_release(struct dl_conn *c);
 short dl_conn_events(const struct dl_conn *c);
 /* When dl_conn_work is due without any event; INT64_MAX for never. */
 int64_t dl_conn_deadline(const struct dl_conn *c);
+/* The public key of the peer, in a session whose handshake is done; else NULL.
+ * It is proven by the first message, not before. */
+const unsigned char *dl_conn_peer(const struct dl_conn *c);
 /*
  * Reads, calls the handlers, writes. 0 while the connection lives; else it is
  * over: 69 the peer is gone or silent, 76 it broke the protocol, 75 it does
- * not read, or a handler's code. 69 "closed" is an end between records.
+ * not read, a handler's code, or the one that a peer who refused a session
+ * gave. 69 "closed" is an end between records.
  */
 int dl_conn_work(
 	struct dl_conn *c, short revents, int64_t now, struct dl_err *e);

@@ -81,6 +81,8 @@ static void plan(const struct dl_conn *c, struct dl_batch *b,
 	struct dl_conn_out o = c->out;
 
 	dl_batch_clear(b);
+	if (!dl_stream_ready(&c->main))
+		return;
 	if (c->main.begun.written) {
 		add_frame(c, b, &o, c->main.begun.channel, c->main.begun.n);
 		after[0] = o;
@@ -119,7 +121,10 @@ int dl_conn_has_output(const struct dl_conn *c)
 {
 	const struct dl_conn_out *o = &c->out;
 
-	return o->beat || o->item || control_waiting(c, o);
+	if (dl_stream_waits(&c->main))
+		return 1;
+	return dl_stream_ready(&c->main) &&
+	       (o->beat || o->item || control_waiting(c, o));
 }
 
 int dl_conn_write(struct dl_conn *c, int64_t now, struct dl_err *e)
@@ -129,10 +134,9 @@ int dl_conn_write(struct dl_conn *c, int64_t now, struct dl_err *e)
 	size_t frames;
 	int calls, more = 1, code;
 
-	for (calls = 0; more && calls < CALLS; calls++) {
+	for (calls = 0; more && calls < CALLS && dl_conn_has_output(c);
+		calls++) {
 		plan(c, &b, after);
-		if (!b.frames)
-			return 0;
 		code = dl_stream_write(&c->main, &b, &frames, &more, now, e);
 		if (code)
 			return code;

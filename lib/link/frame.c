@@ -9,6 +9,23 @@ void dl_frame_head(
 	out[2] = (unsigned char)channel;
 }
 
+int dl_frame_body(
+	struct dl_frame *f, const void *body, size_t n, struct dl_err *e)
+{
+	const unsigned char *b = body;
+
+	if (b[0] >= DL_CHANNELS)
+		return dl_fail(
+			e, DL_PROTOCOL, "frame on unknown channel %d", b[0]);
+	if (n == 1 && b[0] != DL_CHANNEL_CONTROL)
+		return dl_fail(
+			e, DL_PROTOCOL, "empty frame on channel %d", b[0]);
+	f->channel = b[0];
+	f->payload = b + 1;
+	f->n = n - 1;
+	return 0;
+}
+
 int dl_frame_parse(struct dl_frame *f, const void *p, size_t n, size_t *used,
 	struct dl_err *e)
 {
@@ -27,16 +44,9 @@ int dl_frame_parse(struct dl_frame *f, const void *p, size_t n, size_t *used,
 			DL_FRAME_PAYLOAD + 1);
 	if (n < DL_FRAME_HEAD)
 		return 0;
-	if (b[2] >= DL_CHANNELS)
-		return dl_fail(
-			e, DL_PROTOCOL, "frame on unknown channel %d", b[2]);
-	f->channel = b[2];
-	f->payload = b + DL_FRAME_HEAD;
-	f->n = length - 1;
-	if (f->n == 0 && f->channel != DL_CHANNEL_CONTROL)
-		return dl_fail(
-			e, DL_PROTOCOL, "empty frame on channel %d", b[2]);
-	if (n - DL_FRAME_HEAD >= f->n)
-		*used = DL_FRAME_HEAD + f->n;
+	if (dl_frame_body(f, b + 2, length, e))
+		return DL_PROTOCOL;
+	if (n - 2 >= length)
+		*used = 2 + length;
 	return 0;
 }

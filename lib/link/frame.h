@@ -40,4 +40,8 @@ void dl_frame_head(
 int dl_frame_parse(struct dl_frame *f, const void *p, size_t n, size_t *used,
 	struct dl_err *e);
 
+/* The same of what follows the length, n > 0: looks at the channel alone. */
+int dl_frame_body(
+	struct dl_frame *f, const void *body, size_t n, struct dl_err *e);
+
 #endif

@@ -5,6 +5,8 @@
 
 #include "sync/sync.h"
 
+const char dl_preface_wanted[] = "sessions of dl-tools only, by KEY@";
+
 /* Words of a line, or items of a list. */
 struct word {
 	const char *s;
@@ -125,7 +127,7 @@ static int choose(enum dl_suite *suite, const char *line, size_t n,
 
 	if (!is(magic, "dl-tools") || !is_list(versions) || !is_list(suites) ||
 		!dl_name_ok(run.s, run.n))
-		return dl_fail(e, DL_PROTOCOL, "no session of dl-tools");
+		return dl_fail(e, DL_PROTOCOL, "%s", dl_preface_wanted);
 	if (!has_version(versions))
 		return dl_fail(e, DL_PROTOCOL,
 			"no version in common: %d is spoken here",
@@ -134,7 +136,7 @@ static int choose(enum dl_suite *suite, const char *line, size_t n,
 		return dl_fail(e, DL_PROTOCOL, "no suite in common");
 	if (!is(run, "-") && !is(run, here))
 		return dl_fail(
-			e, DL_PROTOCOL, "no run %.*s here", (int)run.n, run.s);
+			e, DL_DATA, "no run %.*s here", (int)run.n, run.s);
 	return 0;
 }
 
@@ -146,7 +148,7 @@ int dl_preface_answer(char out[DL_PREFACE_LINE], size_t *out_n,
 	int rc = choose(suite, line, n, run, &why);
 
 	if (rc) {
-		*out_n = dl_preface_refuse(out, why.text);
+		*out_n = dl_preface_refuse(out, rc, why.text);
 		return dl_fail(e, rc, "preface: %s", why.text);
 	}
 	*out_n = (size_t)snprintf(out, DL_PREFACE_LINE, "dl-tools %d %s\n",
@@ -154,18 +156,41 @@ int dl_preface_answer(char out[DL_PREFACE_LINE], size_t *out_n,
 	return 0;
 }
 
+/* One that a syncer has for refusing a session. */
+static int parse_code(struct word w)
+{
+	static const int codes[] = {DL_DATA, DL_TEMPFAIL, DL_NOPERM};
+	char text[8];
+
+	for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
+		snprintf(text, sizeof text, "%d", codes[i]);
+		if (is(w, text))
+			return codes[i];
+	}
+	return DL_PROTOCOL;
+}
+
+int dl_preface_refused(const char *line, size_t n, struct dl_err *e)
+{
+	struct word rest = {line, n && line[n - 1] == '\n' ? n - 1 : 0},
+		    first = take(&rest, ' '), code = take(&rest, ' ');
+	char said[DL_PREFACE_LINE];
+
+	if (!is(first, "error") || !plain(code) || !rest.n)
+		return 0;
+	return dl_fail(e, parse_code(code), "refused, it is said: %s",
+		dl_scrub(said, sizeof said, rest.s, rest.n));
+}
+
 int dl_preface_accept(
 	enum dl_suite *suite, const char *line, size_t n, struct dl_err *e)
 {
-	struct word rest = {line, n && line[n - 1] == '\n' ? n - 1 : 0},
-		    first = take(&rest, ' '), version, chosen;
-	char said[DL_PREFACE_LINE];
+	struct word chosen = {line, n && line[n - 1] == '\n' ? n - 1 : 0},
+		    first = take(&chosen, ' '), version = take(&chosen, ' ');
+	int code = dl_preface_refused(line, n, e);
 
-	if (is(first, "error") && rest.n)
-		return dl_fail(e, DL_UNAVAILABLE, "refused, it is said: %s",
-			dl_scrub(said, sizeof said, rest.s, rest.n));
-	version = take(&rest, ' ');
-	chosen = rest;
+	if (code)
+		return code;
 	if (!is(first, "dl-tools") || !is_version(version) ||
 		!is_suite(chosen, suite))
 		return dl_fail(e, DL_PROTOCOL,
@@ -173,9 +198,10 @@ int dl_preface_accept(
 	return 0;
 }
 
-size_t dl_preface_refuse(char out[DL_PREFACE_LINE], const char *text)
+size_t dl_preface_refuse(char out[DL_PREFACE_LINE], int code, const char *text)
 {
-	size_t n = (size_t)snprintf(out, DL_PREFACE_LINE, "error %s", text);
+	size_t n = (size_t)snprintf(
+		out, DL_PREFACE_LINE, "error %d %s", code, text);
 
 	if (n > DL_PREFACE_LINE - 1)
 		n = DL_PREFACE_LINE - 1;

@@ -1,17 +1,23 @@
 #include "link/stream.h"
 
 #include <errno.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 enum {
 	ROOM = 256 * 1024, /* received bytes kept: several whole frames */
 	CALLS = 4,	   /* a dl_stream_read, so that others get a turn */
+	SMALL = 512,	   /* read at once during a handshake */
 };
 
-void dl_stream_init(struct dl_stream *s, int fd, int64_t now)
+void dl_stream_init(struct dl_stream *s, int fd,
+	const struct dl_handshake_config *c, int64_t now)
 {
-	*s = (struct dl_stream){.fd = fd, .heard = now, .sent = now};
+	*s = (struct dl_stream){.fd = fd,
+		.heard = now,
+		.sent = now,
+		.session = c ? dl_session_new(c) : NULL};
 }
 
 void dl_stream_release(struct dl_stream *s)
@@ -19,7 +25,63 @@ void dl_stream_release(struct dl_stream *s)
 	if (s->fd >= 0)
 		close(s->fd);
 	s->fd = -1;
+	dl_session_free(s->session);
+	s->session = NULL;
 	dl_buf_free(&s->in);
+}
+
+int dl_stream_ready(const struct dl_stream *s)
+{
+	return !s->session || dl_session_ready(s->session);
+}
+
+int dl_stream_waits(const struct dl_stream *s)
+{
+	size_t n = 0;
+
+	if (s->session)
+		dl_session_output(s->session, &n);
+	return n > 0;
+}
+
+const unsigned char *dl_stream_peer(const struct dl_stream *s)
+{
+	return s->session && dl_session_ready(s->session)
+		       ? dl_session_peer(s->session)
+		       : NULL;
+}
+
+static int parse(struct dl_stream *s, struct dl_frame *f, size_t at,
+	size_t *used, struct dl_err *e)
+{
+	unsigned char *p = s->in.data + at;
+	size_t n = s->in.len - at;
+
+	return s->session ? dl_session_open(s->session, f, p, n, used, e)
+			  : dl_frame_parse(f, p, n, used, e);
+}
+
+/* The first bytes are no frame: the other may want a session, or think that we
+ * do and have said why there is none. */
+static int explain(struct dl_stream *s, struct dl_err *e)
+{
+	static const char magic[] = {'d', 'l', '-', 't', 'o', 'o', 'l', 's'};
+	const char *p = (const char *)s->in.data;
+	char words[DL_PREFACE_LINE];
+	size_t n;
+
+	if (s->session || s->bytes_in != s->in.len)
+		return e->code;
+	if (!dl_preface_line(p, s->in.len, &n, NULL) && n &&
+		dl_preface_refused(p, n, e))
+		return e->code;
+	if (s->in.len < sizeof(magic) || memcmp(p, magic, sizeof(magic)) != 0)
+		return e->code;
+	n = dl_preface_refuse(
+		words, DL_PROTOCOL, "no sessions here, plain tcp only");
+	if (send(s->fd, words, n, MSG_NOSIGNAL | MSG_DONTWAIT) > 0)
+		shutdown(s->fd, SHUT_WR);
+	return dl_fail(e, DL_PROTOCOL, "asks for a session on a plain link");
 }
 
 /* All whole frames that have come; what is left moves to the front. take may
@@ -32,12 +94,11 @@ static int take_frames(
 	int code;
 
 	while (!s->deaf) {
-		code = dl_frame_parse(
-			&f, s->in.data + at, s->in.len - at, &used, e);
-		if (!code && !used)
+		if (parse(s, &f, at, &used, e))
+			return explain(s, e);
+		if (!used)
 			break;
-		if (!code)
-			code = take(ctx, &f, e);
+		code = take(ctx, &f, e);
 		if (code)
 			return code;
 		at += used;
@@ -46,26 +107,60 @@ static int take_frames(
 	return 0;
 }
 
-/* What the socket has at once: *got bytes, or 0 when there are none. */
-static int receive(struct dl_stream *s, size_t *got, struct dl_err *e)
+/* What the socket has at once, at most n bytes to p: *got, or 0 when there are
+ * none. */
+static int receive(struct dl_stream *s, void *p, size_t n, size_t *got,
+	int64_t now, struct dl_err *e)
 {
-	ssize_t n;
+	ssize_t have;
 
 	*got = 0;
 	do
-		n = recv(s->fd, s->in.data + s->in.len, s->in.cap - s->in.len,
-			MSG_DONTWAIT);
-	while (n < 0 && errno == EINTR);
-	if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+		have = recv(s->fd, p, n, MSG_DONTWAIT);
+	while (have < 0 && errno == EINTR);
+	if (have < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
 		return 0;
-	if (n < 0)
+	if (have < 0)
 		return dl_fail_sys(e, DL_UNAVAILABLE, "receiving");
-	s->closed = n == 0 && !s->in.len;
-	if (n == 0)
+	s->closed = have == 0 && !s->in.len;
+	if (have == 0)
 		return dl_fail(e, DL_UNAVAILABLE,
 			s->closed ? "closed" : "closed inside a frame");
-	*got = (size_t)n;
+	*got = (size_t)have;
+	s->bytes_in += *got;
+	s->heard = now;
 	return 0;
+}
+
+/* Tells the other why there is no session: once, into a socket that has room,
+ * for the stream is over. */
+static void send_last_words(struct dl_stream *s)
+{
+	const void *p;
+	size_t n;
+
+	p = dl_session_output(s->session, &n);
+	if (n && send(s->fd, p, n, MSG_NOSIGNAL | MSG_DONTWAIT) > 0)
+		shutdown(s->fd, SHUT_WR);
+}
+
+/* The handshake's next bytes, with little memory: it may be a stranger's. */
+static int read_handshake(struct dl_stream *s, int64_t now, struct dl_err *e)
+{
+	unsigned char bytes[SMALL];
+	size_t got, used;
+	int code = receive(s, bytes, sizeof(bytes), &got, now, e);
+
+	if (code)
+		return dl_at(e, "handshake");
+	if (!got || s->deaf)
+		return 0;
+	code = dl_session_begin(s->session, bytes, got, &used, e);
+	if (code)
+		send_last_words(s);
+	else if (used < got)
+		dl_buf_add(&s->in, bytes + used, got - used);
+	return code;
 }
 
 int dl_stream_read(struct dl_stream *s, dl_stream_take *take, void *ctx,
@@ -74,15 +169,20 @@ int dl_stream_read(struct dl_stream *s, dl_stream_take *take, void *ctx,
 	size_t room, got;
 	int calls, code;
 
-	if (!s->in.cap)
-		dl_buf_reserve(&s->in, ROOM);
+	if (!dl_stream_ready(s)) {
+		code = read_handshake(s, now, e);
+		if (!code && s->in.len)
+			code = take_frames(s, take, ctx, e);
+		if (code || !dl_stream_ready(s))
+			return code;
+	}
+	if (s->in.cap < ROOM)
+		dl_buf_reserve(&s->in, ROOM - s->in.len);
 	for (calls = 0; calls < CALLS; calls++) {
 		room = s->in.cap - s->in.len;
-		code = receive(s, &got, e);
+		code = receive(s, s->in.data + s->in.len, room, &got, now, e);
 		if (code || !got)
 			return code;
-		s->bytes_in += got;
-		s->heard = now;
 		s->in.len += got;
 		code = take_frames(s, take, ctx, e);
 		if (code || got < room)
@@ -124,19 +224,14 @@ static size_t count(struct dl_stream *s, const struct dl_batch *b, size_t n)
 	return i;
 }
 
-int dl_stream_write(struct dl_stream *s, struct dl_batch *b, size_t *frames,
-	int *more, int64_t now, struct dl_err *e)
+/* How much the socket takes of what msg has: 0 when it takes nothing now. */
+static int put(struct dl_stream *s, struct iovec *v, size_t pieces,
+	size_t *taken, int64_t now, struct dl_err *e)
 {
-	size_t done = s->begun.written;
-	struct iovec *v = skip(b, done);
-	struct msghdr msg = {
-		.msg_iov = v,
-		.msg_iovlen = b->pieces - (size_t)(v - b->piece),
-	};
+	struct msghdr msg = {.msg_iov = v, .msg_iovlen = pieces};
 	ssize_t n;
 
-	*frames = 0;
-	*more = 0;
+	*taken = 0;
 	do
 		n = sendmsg(s->fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
 	while (n < 0 && errno == EINTR);
@@ -144,10 +239,51 @@ int dl_stream_write(struct dl_stream *s, struct dl_batch *b, size_t *frames,
 		return 0;
 	if (n < 0)
 		return dl_fail_sys(e, DL_UNAVAILABLE, "sending");
-	s->bytes_out += (uint64_t)n;
+	*taken = (size_t)n;
+	s->bytes_out += *taken;
 	s->sent = now;
-	done += (size_t)n;
+	return 0;
+}
+
+static int write_plain(struct dl_stream *s, struct dl_batch *b, size_t *frames,
+	int *more, int64_t now, struct dl_err *e)
+{
+	size_t done = s->begun.written, taken;
+	struct iovec *v = skip(b, done);
+	int code =
+		put(s, v, b->pieces - (size_t)(v - b->piece), &taken, now, e);
+
+	if (code)
+		return code;
+	done += taken;
 	*more = done == b->bytes;
 	*frames = count(s, b, done);
 	return 0;
+}
+
+static int write_sealed(struct dl_stream *s, const struct dl_batch *b,
+	size_t *frames, int *more, int64_t now, struct dl_err *e)
+{
+	struct iovec v = {NULL, 0};
+	size_t taken;
+	int code = 0;
+
+	if (!dl_stream_waits(s))
+		code = dl_session_seal(s->session, b, frames, e);
+	if (code)
+		return code;
+	v.iov_base = (void *)dl_session_output(s->session, &v.iov_len);
+	code = put(s, &v, 1, &taken, now, e);
+	dl_session_sent(s->session, taken);
+	*more = !code && taken == v.iov_len;
+	return code;
+}
+
+int dl_stream_write(struct dl_stream *s, struct dl_batch *b, size_t *frames,
+	int *more, int64_t now, struct dl_err *e)
+{
+	*frames = 0;
+	*more = 0;
+	return s->session ? write_sealed(s, b, frames, more, now, e)
+			  : write_plain(s, b, frames, more, now, e);
 }

@@ -1,6 +1,6 @@
 /*
- * A stream: one non-blocking socket that carries frames both ways. A
- * connection has a main one.
+ * A stream: one non-blocking socket that carries frames both ways, plain or,
+ * after a handshake, sealed by a session. A connection has a main one.
  */
 #ifndef DL_LINK_STREAM_H
 #define DL_LINK_STREAM_H
@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "link/batch.h"
 #include "link/frame.h"
+#include "link/session.h"
 
 struct dl_stream {
 	int fd;
@@ -27,13 +28,24 @@ struct dl_stream {
 		size_t written; /* of head and payload; 0: none is begun */
 	} begun;
 	/* private */
-	struct dl_buf in; /* received, not yet parsed */
+	struct dl_session *session; /* NULL: plain */
+	struct dl_buf in;	    /* received, not yet parsed */
 };
 
-/* Takes over fd, non-blocking; now is monotonic (dl_now). */
-void dl_stream_init(struct dl_stream *s, int fd, int64_t now);
+/* Takes over fd, non-blocking; c is the session's beginning (dl_session_new),
+ * or NULL for a plain stream; now is monotonic (dl_now). */
+void dl_stream_init(struct dl_stream *s, int fd,
+	const struct dl_handshake_config *c, int64_t now);
 /* Closes fd. */
 void dl_stream_release(struct dl_stream *s);
+
+/* Frames can be written: the handshake, if any, is done. */
+int dl_stream_ready(const struct dl_stream *s);
+/* There is something to write besides frames: the handshake's, or what has been
+ * sealed already. */
+int dl_stream_waits(const struct dl_stream *s);
+/* The public key of the other end of a session that is ready, else NULL. */
+const unsigned char *dl_stream_peer(const struct dl_stream *s);
 
 /* Takes a frame that has come; its payload is valid during the call. */
 typedef int dl_stream_take(
@@ -47,9 +59,10 @@ int dl_stream_read(struct dl_stream *s, dl_stream_take *take, void *ctx,
 	int64_t now, struct dl_err *e);
 
 /*
- * Offers a batch to the socket, once, and uses it up: *frames of it are done
- * with, their memory is the caller's again; *more says that the socket took
- * all and may take more. 0 or 69.
+ * Offers a batch, empty unless the stream is ready, to the socket, once, and
+ * uses it up: *frames of it are done with, their memory is the caller's again;
+ * *more says that the socket took all it was given and may take more. 0, 69, or
+ * 70 when a session can seal no more.
  */
 int dl_stream_write(struct dl_stream *s, struct dl_batch *b, size_t *frames,
 	int *more, int64_t now, struct dl_err *e);

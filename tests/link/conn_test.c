@@ -1,5 +1,5 @@
 /*
- * Two connections over a socket pair, worked by hand.
+ * Two connections over a socket pair, worked by hand: plain, and in a session.
  */
 #include <poll.h>
 #include <string.h>
@@ -92,31 +92,15 @@ static int whole(void *ctx, struct dl_conn *c, const struct dl_message *m,
 
 static const struct dl_conn_handlers handlers = {got_message, begin, whole};
 
+static int sealed; /* by a session between: */
+static struct dl_key learner_key, syncer_key;
+static const struct dl_handshake_config learner = {
+	&learner_key, syncer_key.public, ""};
+static const struct dl_handshake_config syncer = {&syncer_key, NULL, "demo"};
+
 struct pair {
 	struct side a, b;
 };
-
-static void open_pair(struct pair *p, int buffer)
-{
-	struct dl_conn_config cf = {
-		.handlers = &handlers,
-		.control = DL_LIMITS_CONTROL,
-		.data = DL_LIMITS_FILE,
-		.queue = DL_CONN_QUEUE,
-	};
-	int fd[2], i;
-
-	memset(p, 0, sizeof(*p));
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fd))
-		abort();
-	for (i = 0; i < 2 && buffer; i++)
-		setsockopt(
-			fd[i], SOL_SOCKET, SO_SNDBUF, &buffer, sizeof(buffer));
-	cf.ctx = &p->a;
-	dl_conn_init(&p->a.c, fd[0], &cf, 0);
-	cf.ctx = &p->b;
-	dl_conn_init(&p->b.c, fd[1], &cf, 0);
-}
 
 static void close_pair(struct pair *p)
 {
@@ -144,6 +128,31 @@ static void settle(struct pair *p, int64_t now)
 {
 	while (work(&p->a, now) + work(&p->b, now))
 		;
+}
+
+static void open_pair(struct pair *p, int buffer)
+{
+	struct dl_conn_config cf = {
+		.handlers = &handlers,
+		.control = DL_LIMITS_CONTROL,
+		.data = DL_LIMITS_FILE,
+		.queue = DL_CONN_QUEUE,
+	};
+	int fd[2], i;
+
+	memset(p, 0, sizeof(*p));
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fd))
+		abort();
+	for (i = 0; i < 2 && buffer; i++)
+		setsockopt(
+			fd[i], SOL_SOCKET, SO_SNDBUF, &buffer, sizeof(buffer));
+	cf.ctx = &p->a;
+	cf.session = sealed ? &learner : NULL;
+	dl_conn_init(&p->a.c, fd[0], &cf, 0);
+	cf.ctx = &p->b;
+	cf.session = sealed ? &syncer : NULL;
+	dl_conn_init(&p->b.c, fd[1], &cf, 0);
+	settle(p, 0);
 }
 
 static void send_end(struct side *s, uint64_t step)
@@ -511,15 +520,26 @@ static void test_cut(struct pair *p)
 	close_pair(p);
 }
 
+static void test_both_kinds(struct pair *p)
+{
+	test_overtake(p);
+	test_replace(p);
+	test_skip(p);
+	test_random(p);
+	test_unread(p);
+	test_end(p);
+	test_cut(p);
+}
+
 int main(void)
 {
 	static struct pair p;
 
-	test_overtake(&p);
-	test_replace(&p);
-	test_skip(&p);
-	test_random(&p);
-	test_unread(&p);
+	if (sodium_init() < 0)
+		return 99;
+	dl_key_make(&learner_key);
+	dl_key_make(&syncer_key);
+	test_both_kinds(&p);
 	test_garbage(&p, "GET / HTTP/1.1\r\n", 16, "channel 84");
 	test_garbage(&p, "\0\0\0", 3, "without a channel");
 	test_garbage(
@@ -528,7 +548,7 @@ int main(void)
 	test_garbage(&p, "\x0b\0\0\2\0\0\0\0\0\0\0[]", 13, "");
 	test_channels(&p);
 	test_time(&p);
-	test_end(&p);
-	test_cut(&p);
+	sealed = 1;
+	test_both_kinds(&p);
 	return done_testing();
 }

@@ -64,11 +64,12 @@ static void test_answer(const char *line, const char *want)
 
 static void test_answers(void)
 {
-	static const char chosen[] = "dl-tools 1 ChaChaPoly\n",
-			  stranger[] = "error no session of dl-tools\n",
-			  version[] = "error no version in common: 1 is "
-				      "spoken here\n",
-			  suite[] = "error no suite in common\n";
+	static const char
+		chosen[] = "dl-tools 1 ChaChaPoly\n",
+		stranger[] = "error 76 sessions of dl-tools only, by KEY@\n",
+		version[] = "error 76 no version in common: 1 is "
+			    "spoken here\n",
+		suite[] = "error 76 no suite in common\n";
 	static const char *const bad[] = {"", "\n", "dl-tools\n",
 		"dl-tools 1\n", "dl-tools 1 ChaChaPoly\n",
 		"dl-tools 1 ChaChaPoly \n", "dl-tools 1 ChaChaPoly demo",
@@ -94,9 +95,10 @@ static void test_answers(void)
 	test_answer("dl-tools 11 ChaChaPoly demo\n", version);
 	test_answer("dl-tools 1 chachapoly demo\n", suite);
 	test_answer("dl-tools 1 ChaChaPol,ChaChaPolyy demo\n", suite);
+	test_answer("dl-tools 1 ChaChaPoly other\n",
+		"error 65 no run other here\n");
 	test_answer(
-		"dl-tools 1 ChaChaPoly other\n", "error no run other here\n");
-	test_answer("dl-tools 1 ChaChaPoly dem\n", "error no run dem here\n");
+		"dl-tools 1 ChaChaPoly dem\n", "error 65 no run dem here\n");
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
 		test_answer(bad[i], stranger);
 	test_answer("dl-tools 1 AESGCM,ChaChaPoly demo\n",
@@ -116,7 +118,7 @@ static void test_accept(void)
 		"dl-tools 1 ChaChaPoly,AESGCM\n", "dl-tools 1 ChaChaPoly x\n",
 		"dl-tools 1 ChaChaPoly \n", "dl-tools 1 Other\n",
 		"dl-tools 1 \n", "dl-tools 1\n", "error\n", "error \n",
-		"errors abound\n"};
+		"error 65\n", "error 65 \n", "errors abound\n"};
 	enum dl_suite suite = DL_SUITES;
 	struct dl_err e = {0};
 	size_t taken = 0;
@@ -133,9 +135,16 @@ static void test_accept(void)
 			taken++;
 		}
 	ok(taken == 0, "what is no answer is refused: %s", e.text);
-	ok(accepted("error no run x here\n", &suite, &e) == DL_UNAVAILABLE &&
+	ok(accepted("error 65 no run x here\n", &suite, &e) == DL_DATA &&
 			strstr(e.text, ": no run x here"),
 		"a refusal is told: %s", e.text);
+	ok(accepted("error 75 later\n", &suite, &e) == DL_TEMPFAIL &&
+			accepted("error 77 no\n", &suite, &e) == DL_NOPERM &&
+			accepted("error 0 no\n", &suite, &e) == DL_PROTOCOL &&
+			accepted("error 9 no\n", &suite, &e) == DL_PROTOCOL,
+		"with the codes that refusals have");
+	ok(!dl_preface_refused("dl-tools 1 ChaChaPoly\n", 22, &e),
+		"a choice refuses nothing");
 }
 
 static void test_refuse(void)
@@ -143,12 +152,14 @@ static void test_refuse(void)
 	char out[DL_PREFACE_LINE], text[2 * DL_PREFACE_LINE];
 	size_t used;
 
-	ok(dl_preface_refuse(out, "a\nb\xff") == sizeof "error a?b?\n" - 1 &&
-			!memcmp(out, "error a?b?\n", sizeof "error a?b?\n" - 1),
+	static const char want[] = "error 75 a?b?\n";
+
+	ok(dl_preface_refuse(out, DL_TEMPFAIL, "a\nb\xff") == sizeof want - 1 &&
+			!memcmp(out, want, sizeof want - 1),
 		"controls stay out of a refusal");
 	memset(text, 'y', sizeof text);
 	text[sizeof text - 1] = '\0';
-	ok(dl_preface_refuse(out, text) == sizeof out &&
+	ok(dl_preface_refuse(out, DL_PROTOCOL, text) == sizeof out &&
 			!dl_preface_line(out, sizeof out, &used, NULL) &&
 			used == sizeof out,
 		"a long one is cut to a line");
