@@ -34,7 +34,7 @@ teardown() {
 	python3 - "$abs_top_srcdir/tests/protocol" "$link" <<-'END'
 	import sys
 	sys.path.insert(0, sys.argv[1])
-	from learner import Link, hello
+	from link import Link, hello
 	link = Link(sys.argv[2])
 	link.beat()
 	link.say("hello", hello("eve", later="a word of another version"))

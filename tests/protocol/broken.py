@@ -9,7 +9,7 @@ Prints the number of ways, and a line for each that did not end the connection.
 import struct
 import sys
 
-from learner import CONTROL, DATA, Gone, Link, Tensor, hello, record
+from link import CONTROL, DATA, Gone, Link, Tensor, hello, record
 
 PUSH = dict(fragment=0, seq=1, step=0, base="1.0", steps=1, tokens=1,
             codec="f32")
