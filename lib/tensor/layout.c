@@ -159,6 +159,11 @@ static int split_columns(
 	return 0;
 }
 
+static int is(const char *s, size_t n, const char *word)
+{
+	return strlen(word) == n && !memcmp(s, word, n);
+}
+
 static int parse_tensor(struct parser *p, const char *s, size_t n)
 {
 	struct dl_layout_tensor *t = &p->l->tensor[p->l->tensors];
@@ -168,6 +173,9 @@ static int parse_tensor(struct parser *p, const char *s, size_t n)
 	if (split_columns(s, n, c, p->e) ||
 		parse_name(p, c[NAME].s, c[NAME].n, &t->name))
 		return DL_DATA;
+	/* What a record has under this name is never a tensor. */
+	if (is(t->name.s, t->name.n, "__metadata__"))
+		return dl_fail(p->e, DL_DATA, "a tensor named __metadata__");
 	if (dl_dtype_parse(c[DTYPE].s, c[DTYPE].n, &t->dtype))
 		return dl_fail(p->e, DL_DATA, "unknown dtype");
 	if (!dl_dtype_is_float(t->dtype) && !dl_dtype_is_integer(t->dtype))
@@ -187,11 +195,6 @@ static int parse_tensor(struct parser *p, const char *s, size_t n)
 		return DL_DATA;
 	p->lines[p->l->tensors++] = p->line;
 	return 0;
-}
-
-static int is(const char *s, size_t n, const char *word)
-{
-	return strlen(word) == n && !memcmp(s, word, n);
 }
 
 /* A # line, with its newline: ours, or a note that is kept. */

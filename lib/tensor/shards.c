@@ -8,7 +8,7 @@
 
 enum { INDEX_LIMIT = 100000000 };
 
-/* The text was reserved at the size of the file, and no string is longer than
+/* The text was reserved at the size of the input, and no string is longer than
  * its spelling with quotes, so what was kept never moves. */
 static struct dl_string keep(struct dl_shards *s, const struct dl_json *j)
 {
@@ -124,28 +124,38 @@ static int sort(struct dl_shards *s, struct dl_err *e)
 	return 0;
 }
 
-int dl_shards_read(struct dl_shards *s, const char *path, struct dl_err *e)
+int dl_shards_parse(
+	struct dl_shards *s, const void *text, size_t n, struct dl_err *e)
 {
 	struct dl_err local;
-	struct dl_buf text = DL_BUF_INIT;
 	struct dl_json j;
 	int rc;
 
 	memset(s, 0, sizeof *s);
-	rc = dl_read_file(path, INDEX_LIMIT, &text, &local);
-	if (!rc) {
-		dl_buf_reserve(&s->text, text.len);
-		dl_json_init(&j, text.data, text.len, &local);
-		rc = read_json(s, &j, &local);
-		if (!rc)
-			rc = sort(s, &local);
-		dl_json_release(&j);
-		if (rc)
-			dl_at(&local, "%s", path);
-	}
-	dl_buf_free(&text);
+	dl_buf_reserve(&s->text, n);
+	dl_json_init(&j, text, n, &local);
+	rc = read_json(s, &j, &local);
+	if (!rc)
+		rc = sort(s, &local);
+	dl_json_release(&j);
 	if (rc && e)
 		*e = local;
+	return rc;
+}
+
+int dl_shards_read(struct dl_shards *s, const char *path, struct dl_err *e)
+{
+	struct dl_buf text = DL_BUF_INIT;
+	int rc;
+
+	memset(s, 0, sizeof *s);
+	rc = dl_read_file(path, INDEX_LIMIT, &text, e);
+	if (!rc) {
+		rc = dl_shards_parse(s, text.data, text.len, e);
+		if (rc)
+			dl_at(e, "%s", path);
+	}
+	dl_buf_free(&text);
 	return rc;
 }
 

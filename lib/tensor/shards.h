@@ -28,9 +28,11 @@ struct dl_shards {
 };
 
 /*
- * Reads an index; 65 when it is not one, names a tensor twice or names a file
- * outside its own folder. Release it also after a failure.
+ * Parses or reads an index; 65 when it is not one, names a tensor twice or
+ * names a file outside its own folder. Release it also after a failure.
  */
+int dl_shards_parse(
+	struct dl_shards *s, const void *text, size_t n, struct dl_err *e);
 int dl_shards_read(struct dl_shards *s, const char *path, struct dl_err *e);
 void dl_shards_release(struct dl_shards *s);
 

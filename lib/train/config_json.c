@@ -83,7 +83,7 @@ static int read_object(
 }
 
 static int parse(
-	struct dl_config *c, const struct dl_buf *text, struct dl_err *e)
+	struct dl_config *c, const void *text, size_t n, struct dl_err *e)
 {
 	size_t head = 0;
 	struct key keys[] = {
@@ -107,7 +107,7 @@ static int parse(
 	struct dl_json j;
 	int rc;
 
-	dl_json_init(&j, text->data, text->len, e);
+	dl_json_init(&j, text, n, e);
 	rc = read_object(&j, keys, sizeof(keys) / sizeof(*keys), e);
 	dl_json_release(&j);
 	if (!c->kv_heads)
@@ -122,14 +122,22 @@ static int parse(
 	return rc;
 }
 
+int dl_config_parse(
+	struct dl_config *c, const void *text, size_t n, struct dl_err *e)
+{
+	struct dl_err local;
+
+	/* What Hugging Face assumes of keys that are not there. */
+	*c = (struct dl_config){.eps = 1e-6, .theta = 10000};
+	return parse(c, text, n, e ? e : &local);
+}
+
 int dl_config_read(struct dl_config *c, const char *path, struct dl_err *e)
 {
 	struct dl_buf text = DL_BUF_INIT;
 	int rc = dl_read_file(path, FILE_LIMIT, &text, e);
 
-	/* What Hugging Face assumes of keys that are not there. */
-	*c = (struct dl_config){.eps = 1e-6, .theta = 10000};
-	if (!rc && (rc = parse(c, &text, e)))
+	if (!rc && (rc = dl_config_parse(c, text.data, text.len, e)))
 		dl_at(e, "%s", path);
 	dl_buf_free(&text);
 	return rc;

@@ -213,6 +213,8 @@ static const struct {
 	{"", "no \"# format\" line"},
 	{"a\tF32\t2\t2\t0\trda\n", "no \"# format\" line"},
 	{"# format\t2\na\tF32\t2\t2\t0\trda\n", "line 1: unknown format"},
+	{HEAD "__metadata__\tF32\t2\t2\t0\trda\n",
+		"line 2: a tensor named __metadata__"},
 	{HEAD, "no tensor"},
 	{HEAD "\n", "line 2: not 6 columns"},
 	{HEAD "a\tF32\t2\t2\t0\n", "line 2: not 6 columns"},
