@@ -1,9 +1,10 @@
 /*
- * A main for a fuzz target under any compiler: gives it the files of its
- * corpus, the folder FUZZ_CORPUS. A target that finds a fault aborts.
+ * A main for a fuzz target under any compiler: gives fuzz_NAME the files of
+ * the folder corpus/NAME. A target that finds a fault aborts.
  */
 #include <dirent.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "fuzz.h"
@@ -15,25 +16,30 @@ static int is_file(const struct dirent *d)
 	return d->d_name[0] != '.';
 }
 
+/* As it is: dl_read_file would decompress. */
 static void replay(const char *folder, const char *name)
 {
-	struct dl_buf bytes = DL_BUF_INIT;
-	struct dl_err e = {.text = "done"};
+	static uint8_t bytes[1 << 20];
 	char *path = dl_sprintf("%s/%s", folder, name);
-	int code = dl_read_file(path, (size_t)1 << 24, &bytes, &e);
+	struct dl_err e = {.text = "done"};
+	ssize_t n = 0;
+	int fd, code = dl_open_read(path, &fd, &e);
 
-	if (!code)
-		LLVMFuzzerTestOneInput(bytes.data, bytes.len);
-	ok(!code, "%s: %s", name, e.text);
-	dl_buf_free(&bytes);
+	if (!code) {
+		n = dl_read_full(fd, bytes, sizeof bytes);
+		close(fd);
+		LLVMFuzzerTestOneInput(bytes, n < 0 ? 0 : (size_t)n);
+	}
+	ok(!code && n >= 0, "%s: %s", name, e.text);
 	free(path);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const char *top = getenv("abs_top_srcdir");
-	char *folder = dl_sprintf(
-		"%s/tests/fuzz/corpus/" FUZZ_CORPUS, top ? top : ".");
+	const char *name = argc ? strrchr(argv[0], '_') : NULL;
+	char *folder = dl_sprintf("%s/tests/fuzz/corpus/%s", top ? top : ".",
+		name ? name + 1 : "");
 	struct dirent **entry;
 	int n = scandir(folder, &entry, is_file, alphasort);
 
