@@ -32,7 +32,8 @@ const char *dl_suite_name(enum dl_suite suite);
 int dl_suite_available(enum dl_suite suite);
 
 struct dl_cipher {
-	uint64_t rekey_every; /* frames under one key: DL_CIPHER_REKEY */
+	uint64_t rekey_every; /* frames under one key: DL_CIPHER_REKEY;
+			       * 0: any number */
 	/* private */
 	uint64_t next;	    /* nonce of the next frame */
 	uint64_t under_key; /* frames since the key was new */
