@@ -60,8 +60,7 @@ void peer_send_welcome(struct peer *peer, uint64_t clock)
 		origins[p] = dl_sync_origin(s->core, p);
 		if (peer->state != PEER_LEARNER)
 			continue;
-		seqs[p] = dl_sync_taken(
-			s->core, peer->name, peer->instance, p);
+		seqs[p] = dl_sync_taken(s->core, peer->name, peer->instance, p);
 		/* It takes over the name that the version has now. */
 		if (!dl_version_cmp(peer->versions[p], origins[p]))
 			peer->versions[p] = versions[p];
@@ -129,6 +128,16 @@ void peer_drop(struct peer *peer, const struct dl_err *why)
 	cmd_note("%s is gone: %s", peer->name, why->text);
 	peer_event(peer, DL_EV_LEAVE, &ev);
 	server_event(s, &ev);
+}
+
+void peers_drop_strangers(struct server *s)
+{
+	struct dl_err why;
+
+	dl_fail(&why, DL_UNAVAILABLE, "comes too late");
+	for (struct peer *peer = s->peer; peer; peer = peer->next)
+		if (peer->state == PEER_STRANGER)
+			peer_drop(peer, &why);
 }
 
 static void work(struct peer *peer, short revents, int64_t now)

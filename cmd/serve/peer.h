@@ -36,7 +36,7 @@ struct peer {
 	struct sent {
 		uint64_t elements, bytes; /* of globals, since `applied` */
 	} * sent;
-	int decodes; /* the codec of the run's updates */
+	int decodes;	  /* the codec of the run's updates */
 	int64_t deadline; /* of its hello or end; of the probe while it waits */
 	int64_t heard;	  /* when the one probed was last heard before */
 	struct push *coming;
@@ -57,6 +57,8 @@ void peer_send_welcome(struct peer *peer, uint64_t clock);
 /* Says bye to everybody of that state, and lets them go. */
 void peers_bye(
 	struct server *s, enum peer_state state, enum dl_bye bye, int64_t now);
+/* Those who have not said hello, without a word. */
+void peers_drop_strangers(struct server *s);
 /* Says bye, sends what is queued, and nothing after that. */
 void peer_bye(struct peer *peer, enum dl_bye bye, int64_t now);
 void peer_leave(struct peer *peer, int64_t deadline); /* without a bye */

@@ -178,7 +178,8 @@ static void on_terminate(struct server *s)
 	peers_bye(s, PEER_LEARNER, DL_BYE_RESTARTING, now);
 	peers_bye(s, PEER_WAITING, DL_BYE_RESTARTING, now);
 	peers_bye(s, PEER_ENDER, DL_BYE_RESTARTING, now);
-	s->ending = 1;
+	peers_drop_strangers(s);
+	s->ending = s->stopped = 1;
 	s->leave_at = now + leave_time;
 }
 
@@ -222,11 +223,18 @@ static void on_listener(void *ctx, int fd, short revents)
  * be all that the loop does. When to look again. */
 static int64_t watch_listeners(struct server *s, int64_t now)
 {
-	short events = now < s->accept_at ? 0 : POLLIN;
+	int64_t at = s->stopped ? INT64_MAX : s->accept_at;
+	short events = now < at ? 0 : POLLIN;
 
 	for (size_t i = 0; i < s->options->listens; i++)
 		dl_loop_set(&s->loop, s->listener[i], events, on_listener, s);
-	return events ? INT64_MAX : s->accept_at;
+	return events ? INT64_MAX : at;
+}
+
+/* When the core wants to hear of the time. */
+static int64_t core_wake(const struct server *s)
+{
+	return s->stopped ? INT64_MAX : dl_sync_wake(s->core);
 }
 
 static void flush_tape(struct server *s)
@@ -250,7 +258,7 @@ static int turn(struct server *s, struct dl_err *e)
 		.kind = DL_EV_TIME, .now = dl_now(), .loss = NAN};
 	int64_t until;
 
-	if (time.now >= dl_sync_wake(s->core))
+	if (time.now >= core_wake(s))
 		server_event(s, &time);
 	if (time.now >= s->commit_at)
 		commit_merged(s);
@@ -261,7 +269,7 @@ static int turn(struct server *s, struct dl_err *e)
 		s->over = 1;
 	if (s->over)
 		return 0;
-	until = least(peers_wake(s), dl_sync_wake(s->core));
+	until = least(peers_wake(s), core_wake(s));
 	until = least(until, s->commit_at);
 	until = least(until, watch_listeners(s, time.now));
 	if (s->ending)

@@ -33,7 +33,9 @@ struct server {
 	struct cmd_status status;
 	int64_t shown_at;
 	uint64_t shown_tokens;
-	int ending; /* no new peers; leave when those that are here have gone */
+	int ending;  /* leave when those that are here have gone */
+	int stopped; /* not at the run's end: nothing is decided any more, and
+		      * nobody let in, as nobody would be told */
 	int64_t leave_at;
 	int over;
 	int code;

@@ -71,6 +71,26 @@ starts() {
 	is_better
 }
 
+# What a syncer decides after its last word, nobody is told of.
+@test "a syncer that is told to stop decides nothing more" {
+	syncer --grace 400ms
+	learner ann
+	learner ben
+	wait_for pushed ann 2
+	wait_for pushed ben 2
+	kill -STOP "${pid[ben]}"
+	before=$(grep -c '"merged"' tape)
+	wait_for has $((before + 3)) '"merged"' tape
+	kill -TERM "${pid[syncer]}"
+	wait_for has 1 "trying again" ann.log
+	before=$(grep -c '"merged"' tape)
+	sleep 1
+	kill_hard ben
+	ends syncer
+	[ "$(grep -c '"merged"' tape)" -eq "$before" ]
+	! grep '"ann"' tape | tail -n 1 | grep '"join"'
+}
+
 @test "a syncer killed with -9 goes on from its store" {
 	syncer
 	learner ann
