@@ -6,8 +6,7 @@
 void weights_expect_updates(struct weights *w, int expect)
 {
 	if (expect && !w->base)
-		w->base = dl_alloc_array(
-			w->layout->fragments, sizeof *w->base);
+		w->base = dl_alloc_array(w->layout->fragments, sizeof *w->base);
 	if (expect || !w->base)
 		return;
 	for (uint32_t p = 0; p < w->layout->fragments; p++)
@@ -16,12 +15,31 @@ void weights_expect_updates(struct weights *w, int expect)
 	w->base = NULL;
 }
 
+/* What was called so in a history that the syncer has lost is nothing that its
+ * updates can start from. */
+static void rename_base(
+	struct base *base, struct dl_version origin, struct dl_version version)
+{
+	if (!dl_version_cmp(base->version, origin))
+		base->version = version;
+	if (dl_version_cmp(base->version, version) > 0)
+		base->version = (struct dl_version){0, 0};
+}
+
 void weights_rename(struct weights *w, const struct dl_version *origins,
 	const struct dl_version *versions)
 {
-	for (uint32_t p = 0; w->base && p < w->layout->fragments; p++)
-		if (!dl_version_cmp(w->base[p].version, origins[p]))
-			w->base[p].version = versions[p];
+	for (uint32_t p = 0; p < w->layout->fragments; p++) {
+		struct came *came = &w->came[p];
+
+		if (w->base)
+			rename_base(&w->base[p], origins[p], versions[p]);
+		if (!came->values ||
+			dl_version_cmp(came->version, versions[p]) <= 0)
+			continue;
+		shelf_give(&w->shelf, p, came->values);
+		came->values = NULL;
+	}
 }
 
 void base_came(struct weights *w, uint32_t p, struct dl_version version,

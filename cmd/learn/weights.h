@@ -55,7 +55,8 @@ void weights_came(struct weights *w, uint32_t p, struct dl_version version,
 
 /* Updates may come from now on, or no more. */
 void weights_expect_updates(struct weights *w, int expect);
-/* A welcome: what was called origins[p] is versions[p] from now on. */
+/* A welcome: what was called origins[p] is versions[p] from now on, and what is
+ * newer than that is lost. */
 void weights_rename(struct weights *w, const struct dl_version *origins,
 	const struct dl_version *versions);
 /* What is to be done with an update of p from base to version. */

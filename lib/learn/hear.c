@@ -23,6 +23,22 @@ static void resend(struct dl_learn *l, uint32_t p, uint64_t taken)
 	}
 }
 
+/*
+ * The version of f is what the syncer calls it. One that the syncer will only
+ * make is of a history that it has lost, its store set back: what comes from
+ * the syncer now replaces it, though the number is lower.
+ */
+static void rebase(
+	struct fragment *f, struct dl_version origin, struct dl_version version)
+{
+	if (f->version.epoch && !dl_version_cmp(f->version, origin))
+		f->version = version;
+	if (dl_version_cmp(f->version, version) > 0)
+		f->version = (struct dl_version){0, 0};
+	if (f->waiting && dl_version_cmp(f->waiting_version, version) > 0)
+		f->waiting = 0;
+}
+
 void learn_on_welcome(struct dl_learn *l, const struct dl_learn_event *ev)
 {
 	struct syncer *s = &l->syncer[ev->syncer];
@@ -38,9 +54,7 @@ void learn_on_welcome(struct dl_learn *l, const struct dl_learn_event *ev)
 		f->opened = 0;
 		if (f->pushed_step > s->clock)
 			f->pushed_step = s->clock;
-		if (f->version.epoch &&
-			!dl_version_cmp(f->version, ev->origins[p]))
-			f->version = ev->versions[p];
+		rebase(f, ev->origins[p], ev->versions[p]);
 		resend(l, p, ev->seqs[p]);
 	}
 }

@@ -329,6 +329,21 @@ static void test_reconnect(void)
 	steps(&r, 1);
 	ok(did(&r, DL_LA_CLOCK)->clock == 4,
 		"the trainer is told at a boundary");
+	global(&r, 0, 2, 3, 0, 0);
+	plain(&r, DL_LE_LOST);
+	welcome(&r, 0, 3, (struct dl_version){2, 1}, v0, 0);
+	steps(&r, 1);
+	ok(!at(&r, DL_LA_APPLY), "what a syncer has lost is not applied");
+	global(&r, 0, 2, 1, 0, 0);
+	steps(&r, 1);
+	ok(did(&r, DL_LA_APPLY)->version.number == 1,
+		"but what it has instead, though older by its number");
+	plain(&r, DL_LE_LOST);
+	welcome(&r, 0, 3, v2, v0, 0);
+	global(&r, 0, 2, 0, 0, 0);
+	steps(&r, 1);
+	ok(at(&r, DL_LA_APPLY) && !did(&r, DL_LA_APPLY)->version.number,
+		"applied or not");
 	rig_release(&r);
 }
 

@@ -108,24 +108,33 @@ starts() {
 	is_better
 }
 
+# merges N: so many more are committed from now on.
+merges() {
+	wait_for has $(($(grep -c '"merged"' tape) + $1)) '"merged"' tape
+}
+
 @test "a syncer whose store is set back takes its learners along" {
-	syncer
+	syncer --global int4
 	learner ann
 	learner ben
 	wait_for pushed ann 3
+	wait_for pushed ben 3
 	kill "${pid[syncer]}"
 	ends syncer
 	cp -r store old
-	before=$(grep -c '"push".*"ann"' tape)
-	syncer
-	wait_for pushed ann $((before + 12))
+	syncer --global int4
+	wait_for has 2 '"join".*"ann"' tape
+	wait_for has 2 '"join".*"ben"' tape
+	# Both get ahead of what the store will know.
+	merges 9
 	kill_hard syncer
 	rm -r store
 	mv old store
 	mv tape tape.before
-	syncer
-	wait_for pushed ann 12
-	wait_for pushed ben 12
+	syncer --global int4
+	wait_for has 1 '"join".*"ann"' tape
+	wait_for has 1 '"join".*"ben"' tape
+	merges 9
 	dl-sync end "$link"
 	ends syncer
 	ends ann
