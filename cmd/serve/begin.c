@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/num.h"
 #include "cmd/cmd.h"
+#include "cmd/serve/rights.h"
 #include "cmd/sync/create.h"
 #include "cmd/sync/start.h"
 
@@ -106,8 +107,10 @@ static int check_outputs(const struct serve_options *o, struct dl_err *e)
 
 int server_begin(struct server *s, struct dl_err *e)
 {
-	int fresh, code = check_outputs(s->options, e);
+	int fresh, code = rights_read(s, e);
 
+	if (!code)
+		code = check_outputs(s->options, e);
 	if (!code)
 		code = open_store(s, &fresh, e);
 	if (code)
@@ -129,6 +132,7 @@ void server_end(struct server *s)
 	struct dl_err e;
 
 	peers_free(s);
+	dl_authorized_release(&s->authorized);
 	for (size_t i = 0; i < s->options->listens; i++)
 		if (s->listener[i] >= 0)
 			dl_address_unlisten(&s->address[i], s->listener[i]);

@@ -7,6 +7,7 @@
 #include "cmd/serve/deliver.h"
 #include "cmd/serve/hello.h"
 #include "cmd/serve/record.h"
+#include "cmd/serve/rights.h"
 #include "cmd/serve/server.h"
 
 /* What it took to bring the learner what it has applied. */
@@ -97,10 +98,25 @@ static int on_begin(void *ctx, struct dl_conn *c, const struct dl_message *m,
 	if (m->fragment >= s->layout->fragments)
 		return dl_fail(
 			e, DL_PROTOCOL, "push of fragment %u", m->fragment);
+	if (!rights_may_push(peer, m->fragment))
+		return 0; /* and on_whole tells the core */
 	if (pushes_begin(&s->globals.pushes, m->fragment, h, &peer->coming, e))
 		return dl_at(e, "push of fragment %u", m->fragment);
 	*dest = peer->coming->data;
 	return 0;
+}
+
+static void on_barred(struct peer *peer, const struct dl_message *m,
+	const struct dl_header *h)
+{
+	struct dl_sync_event ev;
+
+	peer_event(peer, DL_EV_BARRED, &ev);
+	ev.fragment = m->fragment;
+	ev.seq = m->seq;
+	ev.steps = m->steps;
+	ev.bytes = h->data_size;
+	server_event(peer->server, &ev);
 }
 
 static int on_whole(void *ctx, struct dl_conn *c, const struct dl_message *m,
@@ -113,6 +129,10 @@ static int on_whole(void *ctx, struct dl_conn *c, const struct dl_message *m,
 
 	(void)c;
 	(void)e;
+	if (!push) {
+		on_barred(peer, m, h);
+		return 0;
+	}
 	if (peer->server->options->record && record_push(peer, h, dest, &lost))
 		cmd_warn("%s: a push is not recorded", lost.text);
 	peer->coming = NULL;

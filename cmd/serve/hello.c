@@ -6,6 +6,7 @@
 #include "base/num.h"
 #include "cmd/cmd.h"
 #include "cmd/serve/deliver.h"
+#include "cmd/serve/rights.h"
 #include "cmd/serve/server.h"
 
 static const int64_t probe_time = 2 * DL_SECOND + DL_SECOND / 2;
@@ -74,6 +75,18 @@ static void claim_name(struct peer *peer, int64_t now)
 	admit(peer);
 }
 
+static void say_taken(char *out, size_t size, const struct peer *peer,
+	const struct peer *holder)
+{
+	if (peer->placed)
+		snprintf(out, size, "all %u names of %s are taken, %s by %s",
+			peer->may->max, peer->may->name, peer->name,
+			holder->address);
+	else
+		snprintf(out, size, "%s is taken by %s", peer->name,
+			holder->address);
+}
+
 /* Has the holder of the name said anything since the newcomer came? */
 void peer_judge(struct peer *peer, int64_t now)
 {
@@ -82,8 +95,7 @@ void peer_judge(struct peer *peer, int64_t now)
 	char text[480];
 
 	if (holder && holder->conn.main.heard > peer->heard) {
-		snprintf(text, sizeof text, "%s is taken by %s", peer->name,
-			holder->address);
+		say_taken(text, sizeof text, peer, holder);
 		refuse(peer, DL_NOPERM, text, now);
 		return;
 	}
@@ -145,7 +157,7 @@ int peer_hello(struct peer *peer, const struct dl_message *m, struct dl_err *e)
 	if (peer->state != PEER_STRANGER)
 		return dl_fail(e, DL_PROTOCOL, "hello comes twice");
 	strcpy(peer->name, m->name);
-	if (check_hello(s, m, e)) {
+	if (check_hello(s, m, e) || rights_hello(peer, m, e)) {
 		refuse(peer, e->code, e->text, now);
 		return 0;
 	}
@@ -158,8 +170,8 @@ int peer_hello(struct peer *peer, const struct dl_message *m, struct dl_err *e)
 		peer->clock = m->clock;
 		peer->steps = m->steps;
 		peer->tokens = m->tokens;
-		peer->decodes = has_word(m->codecs,
-			dl_codec_name(s->globals.quant.codec));
+		peer->decodes = has_word(
+			m->codecs, dl_codec_name(s->globals.quant.codec));
 		peer->sent = dl_alloc_array(n, sizeof *peer->sent);
 		peer->versions = dl_alloc_array(n, sizeof *peer->versions);
 		if (m->fragments)

@@ -12,7 +12,8 @@ enum { LISTEN_MAX = 8 };
 struct serve_options {
 	struct sync_options sync;
 	const char *tape;
-	const char *record; /* a folder; NULL: pushes are not kept */
+	const char *authorized; /* NULL: nobody comes by a session */
+	const char *record;	/* a folder; NULL: pushes are not kept */
 	struct dl_address listen[LISTEN_MAX];
 	size_t listens;
 	struct dl_tcp tcp; /* of those that are tcp */

@@ -51,7 +51,7 @@ void peer_send_welcome(struct peer *peer, uint64_t clock)
 		.versions = versions,
 		.origins = origins,
 		.seqs = seqs,
-		.slot = DL_SLOT_NONE};
+		.slot = peer->slot};
 
 	if (peer->state == PEER_LEARNER)
 		m.name = peer->name;
@@ -186,6 +186,7 @@ static void take_in(struct server *s, int fd, int64_t now)
 	struct peer *peer = dl_alloc(sizeof *peer);
 
 	peer->server = s;
+	peer->slot = DL_SLOT_NONE;
 	peer->deadline = now + hello_time;
 	dl_address_peer(peer->address, fd);
 	c.ctx = peer;

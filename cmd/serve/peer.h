@@ -6,6 +6,7 @@
 #define CMD_SERVE_PEER_H
 
 #include "link/address.h"
+#include "link/authorized.h"
 #include "link/conn.h"
 #include "sync/sync.h"
 
@@ -27,8 +28,11 @@ struct peer {
 	struct dl_conn conn;
 	enum peer_state state;
 	char address[DL_PEER_MAX];
-	char name[DL_NAME_MAX + 1]; /* as hello has it; "" before */
+	char name[DL_NAME_MAX + 1]; /* "" before hello */
 	uint64_t instance;
+	const struct dl_authorized *may; /* NULL: everything */
+	uint64_t slot; /* of a group's member, else DL_SLOT_NONE */
+	int placed;    /* any name of its group would have done */
 	/* its hello, for the core */
 	uint64_t clock, steps, tokens;
 	/* P: what its hello says it has, then what it was sent; 0.0: unknown */

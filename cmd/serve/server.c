@@ -9,6 +9,7 @@
 #include "cmd/cmd.h"
 #include "cmd/serve/begin.h"
 #include "cmd/serve/deliver.h"
+#include "cmd/serve/rights.h"
 #include "cmd/serve/show.h"
 #include "link/signals.h"
 
@@ -190,6 +191,7 @@ static void on_hangup(struct server *s)
 
 	if (s->tape && dl_tape_reopen(s->tape, &e))
 		cmd_warn("%s: the tape is not opened again", e.text);
+	rights_reread(s, dl_now());
 }
 
 static void on_signal(void *ctx, int fd, short revents)
@@ -262,6 +264,7 @@ static int turn(struct server *s, struct dl_err *e)
 		server_event(s, &time);
 	if (time.now >= s->commit_at)
 		commit_merged(s);
+	rights_work(s, time.now);
 	flush_tape(s);
 	peers_work(s, time.now);
 	server_show(s, 0);
@@ -271,6 +274,7 @@ static int turn(struct server *s, struct dl_err *e)
 		return 0;
 	until = least(peers_wake(s), core_wake(s));
 	until = least(until, s->commit_at);
+	until = least(until, rights_wake(s, time.now));
 	until = least(until, watch_listeners(s, time.now));
 	if (s->ending)
 		until = least(until, s->leave_at);

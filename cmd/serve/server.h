@@ -26,10 +26,11 @@ struct server {
 	int listener[LISTEN_MAX];
 	int64_t accept_at; /* nobody is taken in before */
 	struct peer *peer;
-	uint64_t bytes_in, bytes_out; /* of peers that are gone */
-	unsigned char *merged;	      /* P flags: merged, not committed yet */
-	int64_t commit_at; /* the next try; INT64_MAX: none has failed */
-	int commit_lost;   /* said that it fails */
+	struct dl_authorized_list authorized; /* those who have sessions */
+	uint64_t bytes_in, bytes_out;	      /* of peers that are gone */
+	unsigned char *merged; /* P flags: merged, not committed yet */
+	int64_t commit_at;     /* the next try; INT64_MAX: none has failed */
+	int commit_lost;       /* said that it fails */
 	struct cmd_status status;
 	int64_t shown_at;
 	uint64_t shown_tokens;
