@@ -244,8 +244,7 @@ void dl_authorized_release(struct dl_authorized_list *l)
 }
 
 const struct dl_authorized *dl_authorized_find(
-	const struct dl_authorized_list *l,
-	const unsigned char key[DL_AUTHORIZED_KEY])
+	const struct dl_authorized_list *l, const unsigned char key[DL_KEY])
 {
 	struct dl_authorized wanted;
 

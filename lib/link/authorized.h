@@ -14,17 +14,17 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "link/key.h"
 #include "sync/sync.h"
 
 enum {
-	DL_AUTHORIZED_KEY = 32,	      /* bytes of a public key */
 	DL_AUTHORIZED_GROUP = 10000,  /* most learners of a key */
 	DL_AUTHORIZED_LINE = 4096,    /* bytes of a line */
 	DL_AUTHORIZED_FILE = 4 << 20, /* bytes of a file */
 };
 
 struct dl_authorized {
-	unsigned char key[DL_AUTHORIZED_KEY];
+	unsigned char key[DL_KEY];
 	char name[DL_NAME_MAX + 1];
 	uint32_t max;	  /* of a group; 0: one learner, called name */
 	uint64_t rate;	  /* bytes a second that it may send; 0: any */
@@ -58,8 +58,7 @@ void dl_authorized_release(struct dl_authorized_list *l);
 
 /* Whose key that is; NULL when it is nobody's. Valid as long as l. */
 const struct dl_authorized *dl_authorized_find(
-	const struct dl_authorized_list *l,
-	const unsigned char key[DL_AUTHORIZED_KEY]);
+	const struct dl_authorized_list *l, const unsigned char key[DL_KEY]);
 
 /* Do both, of which either may be NULL, allow the same? */
 int dl_authorized_same(

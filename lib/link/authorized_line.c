@@ -18,7 +18,7 @@ static int bad(struct dl_err *e, const char *what, const char *word)
 
 static int take_key(struct dl_authorized *a, const char *word, struct dl_err *e)
 {
-	if (dl_key_parse(a->key, word, strlen(word), NULL))
+	if (dl_key_parse(a->key, word, strlen(word), e))
 		return dl_fail(e, DL_DATA,
 			"the first word is no public key in base64");
 	return 0;

@@ -17,7 +17,7 @@
 static const struct dl_authorized *find(
 	const struct dl_authorized_list *l, int byte)
 {
-	unsigned char key[DL_AUTHORIZED_KEY];
+	unsigned char key[DL_KEY];
 
 	memset(key, byte, sizeof key);
 	return dl_authorized_find(l, key);
