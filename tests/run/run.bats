@@ -116,7 +116,7 @@ teardown() {
 	run dl-sync serve --store store --listen "$link"
 	[ "$status" -eq 64 ]
 	syncer --run one
-	wait_for has 1 "listens at" syncer.log
+	wait_for has 1 "run one" syncer.log
 	run dl-sync serve --store store --listen "$link.2"
 	[ "$status" -eq 75 ]
 	kill -TERM "${pid[syncer]}"
