@@ -7,8 +7,8 @@
  *
  * VERSIONS and SUITES are lists with commas, best first; RUN is the name of a
  * run or "-" for whichever is here; CODE is an exit code. Both lines as sent,
- *with their newlines, are the handshake's prologue: what somebody changed on
- *the way makes it fail.
+ * with their newlines, are the handshake's prologue: what somebody changed on
+ * the way makes it fail.
  */
 #ifndef DL_LINK_PREFACE_H
 #define DL_LINK_PREFACE_H

@@ -169,7 +169,7 @@ static void test_both(void)
 {
 	char asked[DL_PREFACE_LINE], told[DL_PREFACE_LINE], run[64];
 	enum dl_suite a = DL_SUITES, b = DL_SUITES;
-	size_t n, m, used;
+	size_t n, m = 1, used;
 
 	memset(run, 'r', sizeof run - 1);
 	run[sizeof run - 1] = '\0';
