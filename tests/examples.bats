@@ -1,6 +1,10 @@
 #!/usr/bin/env bats
 # The scripts in examples/ do what they say, each in a folder of its own.
 
+teardown() {
+	[ -z "${cloud:-}" ] || kill "$cloud" 2>/dev/null || true
+}
+
 example() {
 	"$abs_top_srcdir/examples/$1" "$BATS_TEST_TMPDIR/a run"
 }
@@ -54,4 +58,43 @@ example() {
 @test "two-sites.sh" {
 	command -v rsync || skip "there is no rsync"
 	example two-sites.sh
+}
+
+@test "spot.sh" {
+	command -v curl || skip "there is no curl"
+	cd "$BATS_TEST_TMPDIR"
+	seq 10000 | sed 's/.*/& bottles of beer on the wall/' >text
+	dl-train init -q -L 1 -H 2 -d 16 -c 16 start
+	dl-sync serve -q --store store --listen unix:s -H 6 --fragments 2 \
+		--tape tape start 3>&- &
+	syncer=$!
+	learn=(dl-learn -q -n spot --heartbeat 300ms unix:s --
+		dl-train run -q -b 2 --step-time 10ms start text)
+	# The cloud's metadata service, which has no notice yet.
+	mkdir cloud
+	python3 -u -m http.server -b 127.0.0.1 -d cloud 0 >http 2>&1 3>&- &
+	cloud=$!
+	until grep -q 'port [1-9]' http; do
+		sleep 0.1
+	done
+	url=http://127.0.0.1:$(sed -n 's/.* port \([0-9]*\).*/\1/p' http)/notice
+	POLL=0.1 "$abs_top_srcdir/examples/spot.sh" "$url" "${learn[@]}" 3>&- &
+	spot=$!
+	until grep -q '"push".*"spot"' tape && grep -q ' 404 ' http; do
+		sleep 0.1
+	done
+	echo '{"action":"terminate"}' >cloud/notice
+	wait $spot
+	# What it had done arrived before it left.
+	grep '"leave".*"spot"' tape
+	pushes=$(grep -c '"push".*"spot"' tape)
+	# The machine that replaces it.
+	"${learn[@]}" 3>&- &
+	spot=$!
+	until [ "$(grep -c '"push".*"spot"' tape)" -gt "$pushes" ]; do
+		sleep 0.1
+	done
+	dl-sync end unix:s
+	wait $spot
+	wait $syncer
 }
