@@ -67,14 +67,29 @@ static int is_overtaken(const struct dl_learn *l, const struct fragment *f)
 	       f->pushed_step < f->waiting_step;
 }
 
+/* A push has not reached the syncer yet. On a link that is slower than rounds
+ * come, more would only queue up behind it, without end and too late: the
+ * steps stay and ride in the next. */
+static int is_on_its_way(const struct fragment *f)
+{
+	return f->sents && !f->sent[f->sents - 1].taken;
+}
+
+static int wants_copy(const struct dl_learn *l, uint32_t p)
+{
+	const struct fragment *f = &l->fragment[p];
+
+	if (must_deliver(l, p) || is_due(l, p))
+		return 1;
+	return !is_on_its_way(f) && (is_opened(l, f) || is_overtaken(l, f));
+}
+
 static void copy_what_is_due(struct dl_learn *l)
 {
 	for (uint32_t p = 0; p < l->fragments; p++) {
 		struct fragment *f = &l->fragment[p];
 
-		if (f->steps && !f->done && can_send(l, p) &&
-			(must_deliver(l, p) || is_due(l, p) ||
-				is_opened(l, f) || is_overtaken(l, f)))
+		if (f->steps && !f->done && can_send(l, p) && wants_copy(l, p))
 			copy(l, p);
 	}
 }

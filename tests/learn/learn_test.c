@@ -203,6 +203,33 @@ static void test_open_and_jump(void)
 	rig_release(&r);
 }
 
+/* A link slower than rounds come: nothing queues up behind what is on it. */
+static void test_on_its_way(void)
+{
+	struct rig r;
+
+	rig_init(&r);
+	rig_start(&r);
+	steps(&r, 4);
+	ok(did(&r, DL_LA_COPY)->seq == 1, "a push is on its way");
+	open_round(&r, 0, 40);
+	steps(&r, 1);
+	ok(at(&r, DL_LA_CLOCK) && !at(&r, DL_LA_COPY),
+		"a round that opens meanwhile gets none behind it");
+	global(&r, 0, 1, 1, 44, 0);
+	steps(&r, 1);
+	ok(at(&r, DL_LA_APPLY) && !at(&r, DL_LA_COPY),
+		"nor does one that was missed");
+	steps(&r, 2);
+	open_round(&r, 0, 50);
+	taken(&r, 1, DL_TAKEN_WAITING);
+	steps(&r, 1);
+	ok(did(&r, DL_LA_COPY)->seq == 2 && did(&r, DL_LA_COPY)->step == 50 &&
+			did(&r, DL_LA_COPY)->steps == 3,
+		"once it is there the next goes, with all steps since");
+	rig_release(&r);
+}
+
 static void test_apply(void)
 {
 	struct rig r;
@@ -458,6 +485,7 @@ int main(void)
 	test_start();
 	test_due();
 	test_open_and_jump();
+	test_on_its_way();
 	test_apply();
 	test_counters();
 	test_wait();
