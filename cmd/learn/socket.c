@@ -115,6 +115,8 @@ static int on_message(void *ctx, struct dl_conn *c, const struct dl_message *m,
 		return 0;
 	case DL_MSG_OPEN:
 		ev.kind = DL_LE_OPEN;
+		cmd_debug("fragment %u is due: step %llu", m->fragment,
+			(unsigned long long)m->step);
 		break;
 	case DL_MSG_TAKEN:
 		ev.kind = DL_LE_TAKEN;

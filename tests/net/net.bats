@@ -1,7 +1,8 @@
 #!/usr/bin/env bats
 # Runs across networks: long, thin and lossy ones, ones that are cut, and sites
 # that move or hide. They need root and some of the kernel, and are skipped
-# without (net.bash).
+# without (net.bash). With DL_NET_FULL set the thin link has 200 MB to carry
+# instead of 20, and is watched for four minutes.
 
 load ../run/run.bash
 load net.bash
@@ -14,7 +15,7 @@ setup() {
 }
 
 teardown() {
-	[ -n "${space-}" ] || return 0
+	declare -p space >/dev/null 2>&1 || return 0
 	net_teardown
 	run_teardown
 }
@@ -126,4 +127,76 @@ goes_on() {
 	has 2 "is here (tcp:10.9.0.2:" syncer.log
 	at inside dl-join "${plain[@]}" -o joined.safetensors "$link"
 	dl-frag check joined.safetensors
+}
+
+# stub SECONDS: a trainer that never learns, for models too large to train here.
+stub() {
+	dl-frag split -l layout.tsv -o cut m/model.safetensors
+	cat >stub <<-'END'
+		#!/bin/bash
+		echo "ready 1" >&4
+		while read -r order fragment path <&3; do
+			case $order in
+			go) sleep "$1"; echo "step 16 1.0" ;;
+			send) cp "cut/$(printf %03d "$fragment").frag" "$path"
+				echo ok ;;
+			*) echo ok ;;
+			esac >&4
+			[ "$order" != stop ] || exit 0
+		done
+	END
+	chmod +x stub
+}
+
+# idler NAME SECONDS: a learner with a stub; each line of its log has the time.
+idler() {
+	background "$1" bash -c 'exec "$@" 2> >(while read -r line; do
+		echo "$EPOCHREALTIME $line"; done)' bash \
+		dl-learn -v -n "$1" --scratch "$scratch" "${plain[@]}" \
+		"$link" -- ./stub "$2"
+}
+
+# How long `open` took from the step of ann that it follows to ben.
+latencies() {
+	awk '
+	function number(key) {
+		match($0, "\"" key "\":[0-9]+")
+		return substr($0, RSTART + length(key) + 3) + 0
+	}
+	FNR == NR && /"event":"step".*"learner":"ann"/ {
+		for (clock = number("clock"); clock > last; last++)
+			due[last + 1] = number("wall") / 1e9
+	}
+	FNR != NR && / is due: step / && $NF in due {
+		printf "%.2f\n", $1 - due[$NF]
+	}' tape ben.log | sort -n | awk '
+	{ second[NR] = $1 }
+	END {
+		print NR, "opens: median", second[int((NR + 1) / 2)] \
+			" s, 19 of 20 within", second[int((NR * 19 + 19) / 20)] \
+			" s, all within", second[NR], "s"
+	}'
+}
+
+@test "a thin link that is full of fragments carries opens and life" {
+	local width=320
+
+	[ -z "${DL_NET_FULL-}" ] || width=1024
+	sites syncer ben
+	place[ann]=syncer
+	rate ben 10mbit 128kb
+	dl-train init -q -L 4 -H 4 -d "$width" -c 16 large
+	mv large/* m/
+	dl-frag plan -n 24 m/model.safetensors >layout.tsv
+	stub
+	syncer "${plain[@]}" -H 24 --min-h 1
+	idler ann 0.2
+	wait_for pushed ann
+	idler ben 0.2
+	wait_for has 10 "is due" ben.log
+	# All that while its first fragments are on the way.
+	! grep '"step".*"ben"' tape
+	[ -z "${DL_NET_FULL-}" ] || sleep 240
+	! grep gone syncer.log
+	echo "# $(latencies)" >&3
 }
