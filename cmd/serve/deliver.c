@@ -30,7 +30,7 @@ static void delivered(void *ctx, int whole)
 
 /* Does peer have that version, once it has read what is on its way? Of two that
  * wait only the second is sent, so it cannot start from the first. */
-static int has(const struct peer *peer, uint32_t p, struct dl_version version)
+static int has(struct peer *peer, uint32_t p, struct dl_version version)
 {
 	return peer->state == PEER_LEARNER && peer->decodes &&
 	       !dl_conn_waits(&peer->conn, p + 1) &&

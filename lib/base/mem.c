@@ -165,7 +165,7 @@ void dl_buf_printf(struct dl_buf *b, const char *fmt, ...)
 
 void dl_buf_drop(struct dl_buf *b, size_t n)
 {
-	if (n < b->len)
+	if (n && n < b->len)
 		memmove(b->data, b->data + n, b->len - n);
 	b->len -= n;
 }

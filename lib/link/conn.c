@@ -18,12 +18,14 @@ void dl_conn_init(
 
 void dl_conn_release(struct dl_conn *c)
 {
-	int i;
-
+	if (c->loop)
+		dl_loop_remove(c->loop, c->main.fd);
+	if (c->stripes)
+		dl_stripes_free(c);
 	dl_stream_release(&c->main);
 	dl_conn_drop_output(c);
-	for (i = 0; i < DL_CHANNELS; i++)
-		dl_reader_release(&c->reader[i]);
+	dl_reader_release(&c->reader[DL_CHANNEL_CONTROL]);
+	dl_reader_release(&c->reader[DL_CHANNEL_DATA]);
 	dl_buf_free(&c->control_in);
 }
 
@@ -47,6 +49,37 @@ static int64_t beat_at(const struct dl_conn *c)
 		       : INT64_MAX;
 }
 
+void dl_conn_watch(
+	struct dl_conn *c, struct dl_loop *l, dl_loop_fn *fn, void *ctx)
+{
+	c->loop = l;
+	dl_loop_set(l, c->main.fd, dl_conn_events(c), fn, ctx);
+	if (c->stripes)
+		dl_stripes_watch(c, fn, ctx);
+}
+
+uint64_t dl_conn_bytes_in(const struct dl_conn *c)
+{
+	uint64_t n = c->gone_in + c->main.bytes_in;
+	unsigned i;
+
+	for (i = 1; c->stripes && i < c->stripes->streams; i++)
+		if (c->stripes->lane[i].stream)
+			n += c->stripes->lane[i].stream->bytes_in;
+	return n;
+}
+
+uint64_t dl_conn_bytes_out(const struct dl_conn *c)
+{
+	uint64_t n = c->gone_out + c->main.bytes_out;
+	unsigned i;
+
+	for (i = 1; c->stripes && i < c->stripes->streams; i++)
+		if (c->stripes->lane[i].stream)
+			n += c->stripes->lane[i].stream->bytes_out;
+	return n;
+}
+
 int64_t dl_conn_deadline(const struct dl_conn *c)
 {
 	int64_t at = beat_at(c);
@@ -54,11 +87,15 @@ int64_t dl_conn_deadline(const struct dl_conn *c)
 	if (c->why.code)
 		return 0;
 	if (c->finish)
-		return c->finish;
+		return c->held && c->held < c->finish ? c->held : c->finish;
 	if (c->config.silence_ns && c->main.heard + c->config.silence_ns < at)
 		at = c->main.heard + c->config.silence_ns;
 	if (!dl_stream_ready(&c->main) && c->handshake < at)
 		at = c->handshake;
+	if (c->held && c->out.item && c->held < at)
+		at = c->held;
+	if (c->stripes && dl_stripes_deadline(c) < at)
+		at = dl_stripes_deadline(c);
 	return at;
 }
 
@@ -96,7 +133,9 @@ static int do_output(struct dl_conn *c, int64_t now, struct dl_err *e)
 
 	if (c->shut)
 		return 0;
-	code = dl_conn_write(c, now, e);
+	code = c->stripes && c->stripes->lane[0].full
+		       ? 0
+		       : dl_conn_write(c, now, e);
 	if (code) {
 		/* The peer may have said why before it went. */
 		last = dl_conn_read(c, now, &late);
@@ -104,26 +143,43 @@ static int do_output(struct dl_conn *c, int64_t now, struct dl_err *e)
 			*e = late;
 		return last ? last : code;
 	}
-	if (c->finish && !dl_conn_has_output(c)) {
+	if (c->finish && !dl_conn_has_queue(c)) {
 		shutdown(c->main.fd, SHUT_WR);
 		c->shut = 1;
 	}
 	return 0;
 }
 
-int dl_conn_work(
+static int turn_main(
 	struct dl_conn *c, short revents, int64_t now, struct dl_err *e)
 {
-	struct dl_err why = {0};
 	int code = 0;
 
+	if (now >= c->held)
+		c->held = 0;
+	if (c->stripes && revents & POLLOUT)
+		c->stripes->lane[0].full = 0;
 	/* It is not silent when we were busy and its bytes wait here. */
-	if (!c->why.code && (revents & ~POLLOUT || is_silent(c, now)))
-		code = dl_conn_read(c, now, &why);
-	if (!c->why.code && !code)
-		code = check_time(c, now, &why);
-	if (!c->why.code && !code)
-		code = do_output(c, now, &why);
+	if (revents & ~POLLOUT || is_silent(c, now))
+		code = dl_conn_read(c, now, e);
+	if (!code && !c->why.code)
+		code = check_time(c, now, e);
+	if (!code && !c->why.code)
+		code = do_output(c, now, e);
+	return code;
+}
+
+int dl_conn_turn(
+	struct dl_conn *c, int fd, short revents, int64_t now, struct dl_err *e)
+{
+	struct dl_err why = {0};
+	int code = c->why.code;
+
+	if (!code)
+		code = turn_main(c, fd == c->main.fd ? revents : 0, now, &why);
+	/* Handlers may have failed it meanwhile. */
+	if (!code && !c->why.code && c->stripes)
+		code = dl_stripes_turn(c, fd, revents, now, &why);
 	if (!c->why.code && code) {
 		why.code = code;
 		c->why = why;
@@ -131,6 +187,12 @@ int dl_conn_work(
 	if (c->why.code && e)
 		*e = c->why;
 	return c->why.code;
+}
+
+int dl_conn_work(
+	struct dl_conn *c, short revents, int64_t now, struct dl_err *e)
+{
+	return dl_conn_turn(c, c->main.fd, revents, now, e);
 }
 
 void dl_conn_flush(struct dl_conn *c, int64_t now)
@@ -156,5 +218,6 @@ void dl_conn_finish(struct dl_conn *c, int64_t deadline)
 {
 	if (!c->finish)
 		c->finish = deadline > 0 ? deadline : 1;
-	c->main.deaf = 1;
+	/* When striped, the peer still has to say what it has received. */
+	c->main.deaf = !c->stripes;
 }

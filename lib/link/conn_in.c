@@ -1,3 +1,4 @@
+#include "base/mem.h"
 #include "link/conn_io.h"
 
 /* The header of a control message: its data goes to one buffer. */
@@ -73,27 +74,90 @@ static int take_event(struct dl_conn *c, enum dl_channel channel,
 		c->config.ctx, c, &c->coming, &r->header, c->dest, e);
 }
 
-/* The next bytes of a channel. A handler may ask to finish on the way. */
-static int take_frame(void *ctx, const struct dl_frame *f, struct dl_err *e)
+/* The next bytes of a channel of records. A handler may ask to finish on the
+ * way. */
+static int take_bytes(struct dl_conn *c, enum dl_channel channel,
+	const unsigned char *p, size_t n, struct dl_err *e)
 {
-	struct dl_conn *c = ctx;
-	struct dl_reader *r = &c->reader[f->channel];
-	const unsigned char *p = f->payload;
-	size_t n = f->n, taken;
+	struct dl_reader *r = &c->reader[channel];
 	enum dl_reader_event event;
+	size_t taken;
 	int code = 0;
 
-	r->limits = f->channel == DL_CHANNEL_CONTROL ? c->config.control
-						     : c->config.data;
+	r->limits = channel == DL_CHANNEL_CONTROL ? c->config.control
+						  : c->config.data;
 	while (!code && !c->finish) {
 		event = dl_reader_feed(r, p, n, &taken, e);
 		if (event == DL_READER_MORE)
 			break;
 		p += taken;
 		n -= taken;
-		code = take_event(c, f->channel, event, e);
+		code = take_event(c, channel, event, e);
 	}
 	return code;
+}
+
+/* A piece, and what it makes complete. */
+static int take_piece(
+	struct dl_conn *c, const struct dl_frame *f, struct dl_err *e)
+{
+	struct dl_stripe_in *in = &c->stripes->in;
+	const unsigned char *p;
+	size_t n;
+	int code;
+
+	if (f->n < DL_FRAME_OFFSET)
+		return dl_fail(e, DL_PROTOCOL, "piece without an offset");
+	code = dl_stripe_put(in, dl_le64(f->payload),
+		f->payload + DL_FRAME_OFFSET, f->n - DL_FRAME_OFFSET, e);
+	while (!code && (n = dl_stripe_take(in, &p)))
+		code = take_bytes(c, DL_CHANNEL_DATA, p, n, e);
+	return code;
+}
+
+static int take_received(
+	struct dl_conn *c, const struct dl_frame *f, struct dl_err *e)
+{
+	int code;
+
+	if (f->n != DL_FRAME_OFFSET)
+		return dl_fail(e, DL_PROTOCOL, "received without an offset");
+	code = dl_stripe_received(&c->stripes->out, dl_le64(f->payload), e);
+	if (!code)
+		dl_stripes_settle(c);
+	return code;
+}
+
+/* What the last words are followed by is passed over, but for what tells that
+ * they have come. */
+static int take_frame(void *ctx, const struct dl_frame *f, struct dl_err *e)
+{
+	struct dl_conn *c = ctx;
+	int striped = f->channel > DL_CHANNEL_DATA;
+
+	if (f->channel != DL_CHANNEL_CONTROL && striped != !!c->stripes)
+		return dl_fail(e, DL_PROTOCOL,
+			striped ? "striped data, which was not agreed on"
+				: "data that is not striped, as was agreed");
+	if (f->channel == DL_CHANNEL_RECEIVED)
+		return take_received(c, f, e);
+	if (c->finish)
+		return 0;
+	return striped ? take_piece(c, f, e)
+		       : take_bytes(c, f->channel, f->payload, f->n, e);
+}
+
+/* An extra stream brings pieces and heartbeats. */
+static int take_extra(void *ctx, const struct dl_frame *f, struct dl_err *e)
+{
+	struct dl_conn *c = ctx;
+
+	if (f->channel == DL_CHANNEL_CONTROL && f->n == 0)
+		return 0;
+	if (f->channel != DL_CHANNEL_PIECES)
+		return dl_fail(e, DL_PROTOCOL, "more than pieces");
+	c->stripes->broken = take_frame(c, f, e);
+	return c->stripes->broken;
 }
 
 /* Is a record half here? */
@@ -101,6 +165,12 @@ static int is_inside(struct dl_conn *c)
 {
 	return dl_reader_end(&c->reader[DL_CHANNEL_CONTROL], NULL) ||
 	       dl_reader_end(&c->reader[DL_CHANNEL_DATA], NULL);
+}
+
+int dl_conn_read_extra(
+	struct dl_conn *c, struct dl_stream *s, int64_t now, struct dl_err *e)
+{
+	return dl_stream_read(s, take_extra, c, now, e);
 }
 
 int dl_conn_read(struct dl_conn *c, int64_t now, struct dl_err *e)

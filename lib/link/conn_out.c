@@ -3,11 +3,10 @@
 #include "link/conn_io.h"
 
 enum {
-	CALLS = 4,	      /* a dl_conn_write, so that others get a turn */
 	COMPACT = 256 * 1024, /* sent control bytes worth moving the rest */
 };
 
-static size_t item_size(const struct dl_conn_item *item)
+size_t dl_conn_item_size(const struct dl_conn_item *item)
 {
 	return item->head.len + item->n;
 }
@@ -18,80 +17,115 @@ static size_t control_waiting(
 	return c->control.len - o->control_at;
 }
 
-/* Of the item being sent: its next n bytes, and on to the next at its end. */
-static void add_item(struct dl_batch *b, struct dl_conn_out *o, size_t n)
+void dl_plan_begin(struct dl_conn_plan *p, const struct dl_conn *c, int64_t now)
 {
-	const struct dl_conn_item *item = o->item;
-	size_t head = 0;
-
-	if (o->item_at < item->head.len) {
-		head = item->head.len - o->item_at;
-		if (head > n)
-			head = n;
-		dl_batch_add(b, item->head.data + o->item_at, head);
-		o->item_at += head;
-	}
-	if (n > head)
-		dl_batch_add(
-			b, item->data + o->item_at - item->head.len, n - head);
-	o->item_at += n - head;
-	if (o->item_at == item_size(item)) {
-		o->item = item->next;
-		o->item_at = 0;
-	}
+	dl_batch_clear(&p->batch);
+	p->out = c->out;
+	p->rate = c->config.rate ? *c->config.rate : (struct dl_rate){0};
+	p->now = now;
 }
 
-static void add_frame(const struct dl_conn *c, struct dl_batch *b,
-	struct dl_conn_out *o, enum dl_channel channel, size_t n)
+size_t dl_plan_control_left(
+	const struct dl_conn_plan *p, const struct dl_conn *c)
+{
+	return control_waiting(c, &p->out);
+}
+
+int dl_plan_allows(const struct dl_conn_plan *p)
+{
+	return p->now >= dl_rate_next(&p->rate);
+}
+
+void dl_plan_control(struct dl_conn_plan *p, const struct dl_conn *c, size_t n)
 {
 	if (n > DL_FRAME_PAYLOAD)
 		n = DL_FRAME_PAYLOAD;
-	dl_batch_frame(b, channel, n);
-	if (channel == DL_CHANNEL_DATA) {
-		add_item(b, o, n);
-		return;
-	}
+	dl_batch_frame(&p->batch, DL_CHANNEL_CONTROL, n);
 	if (n)
-		dl_batch_add(b, c->control.data + o->control_at, n);
-	o->control_at += n;
-	o->beat = 0;
+		dl_batch_add(&p->batch, c->control.data + p->out.control_at, n);
+	p->out.control_at += n;
+	p->out.beat = 0;
+	p->frame[p->batch.frames - 1].after = p->out;
+}
+
+void dl_plan_data(struct dl_conn_plan *p, const struct dl_conn_item *item,
+	size_t at, size_t n)
+{
+	size_t head = 0;
+
+	if (at < item->head.len) {
+		head = item->head.len - at < n ? item->head.len - at : n;
+		dl_batch_add(&p->batch, item->head.data + at, head);
+	}
+	if (n > head)
+		dl_batch_add(&p->batch, item->data + at + head - item->head.len,
+			n - head);
+	dl_rate_take(&p->rate, n, p->now);
+}
+
+/* Of the item being sent: its next n bytes, and on to the next at its end. */
+static void plan_item(struct dl_conn_plan *p, size_t n)
+{
+	struct dl_conn_out *o = &p->out;
+
+	if (n > DL_FRAME_PAYLOAD)
+		n = DL_FRAME_PAYLOAD;
+	dl_batch_frame(&p->batch, DL_CHANNEL_DATA, n);
+	dl_plan_data(p, o->item, o->item_at, n);
+	o->item_at += n;
+	if (o->item_at == dl_conn_item_size(o->item)) {
+		o->item = o->item->next;
+		o->item_at = 0;
+	}
+	p->frame[p->batch.frames - 1].after = *o;
 }
 
 /* Control first; 0 when nothing waits. */
-static int add_next(
-	const struct dl_conn *c, struct dl_batch *b, struct dl_conn_out *o)
+static int plan_next(struct dl_conn_plan *p, const struct dl_conn *c)
 {
+	const struct dl_conn_out *o = &p->out;
 	size_t n = control_waiting(c, o);
 
 	if (n || o->beat)
-		add_frame(c, b, o, DL_CHANNEL_CONTROL, n);
-	else if (o->item)
-		add_frame(c, b, o, DL_CHANNEL_DATA,
-			item_size(o->item) - o->item_at);
+		dl_plan_control(p, c, n);
+	else if (o->item && dl_plan_allows(p))
+		plan_item(p, dl_conn_item_size(o->item) - o->item_at);
 	else
 		return 0;
 	return 1;
 }
 
-/* Fills b with what goes out next; after[i] is where sending will be once its
- * frame i has been sent. */
-static void plan(const struct dl_conn *c, struct dl_batch *b,
-	struct dl_conn_out after[DL_BATCH_FRAMES])
+static void plan(struct dl_conn_plan *p, const struct dl_conn *c, int64_t now)
 {
-	struct dl_conn_out o = c->out;
-
-	dl_batch_clear(b);
-	if (!dl_stream_ready(&c->main))
+	dl_plan_begin(p, c, now);
+	if (!dl_stream_ready(&c->main) || dl_stream_waits(&c->main))
 		return;
 	if (c->main.begun.written) {
-		add_frame(c, b, &o, c->main.begun.channel, c->main.begun.n);
-		after[0] = o;
+		if (c->main.begun.channel == DL_CHANNEL_DATA)
+			plan_item(p, c->main.begun.n);
+		else
+			dl_plan_control(p, c, c->main.begun.n);
 	}
-	while (!dl_batch_full(b) && add_next(c, b, &o))
-		after[b->frames - 1] = o;
+	while (!dl_batch_full(&p->batch) && plan_next(p, c))
+		continue;
 }
 
-static void free_item(struct dl_conn_item *item, int sent)
+void dl_plan_spend(
+	const struct dl_conn_plan *p, struct dl_conn *c, size_t frames)
+{
+	const struct dl_batch *b = &p->batch;
+	size_t i;
+
+	for (i = 0; c->config.rate && i < frames; i++)
+		if (b->frame[i].channel == DL_CHANNEL_DATA ||
+			b->frame[i].channel == DL_CHANNEL_PIECES)
+			dl_rate_take(c->config.rate, b->frame[i].n, p->now);
+	c->held = c->config.rate && dl_rate_next(c->config.rate) > p->now
+			  ? dl_rate_next(c->config.rate)
+			  : 0;
+}
+
+void dl_conn_item_free(struct dl_conn_item *item, int sent)
 {
 	if (item->release)
 		item->release(item->ctx, sent);
@@ -99,14 +133,14 @@ static void free_item(struct dl_conn_item *item, int sent)
 	free(item);
 }
 
-static void advance(struct dl_conn *c, const struct dl_conn_out *to)
+void dl_conn_advance(struct dl_conn *c, const struct dl_conn_out *to)
 {
 	struct dl_conn_item *item = c->out.item, *next;
 
 	c->out = *to;
 	for (; item != to->item; item = next) {
 		next = item->next;
-		free_item(item, 1);
+		dl_conn_item_free(item, 1);
 	}
 	if (c->out.control_at == c->control.len) {
 		dl_buf_clear(&c->control);
@@ -121,27 +155,42 @@ int dl_conn_has_output(const struct dl_conn *c)
 {
 	const struct dl_conn_out *o = &c->out;
 
+	if (c->stripes)
+		return dl_stripes_has_output(c, 0);
 	if (dl_stream_waits(&c->main))
 		return 1;
 	return dl_stream_ready(&c->main) &&
-	       (o->beat || o->item || control_waiting(c, o));
+	       (c->main.begun.written || o->beat || control_waiting(c, o) ||
+		       (o->item && !c->held));
+}
+
+int dl_conn_has_queue(const struct dl_conn *c)
+{
+	return dl_stream_waits(&c->main) || c->main.begun.written ||
+	       c->out.item || control_waiting(c, &c->out);
 }
 
 int dl_conn_write(struct dl_conn *c, int64_t now, struct dl_err *e)
 {
-	struct dl_conn_out after[DL_BATCH_FRAMES];
-	struct dl_batch b;
+	struct dl_conn_plan p;
 	size_t frames;
 	int calls, more = 1, code;
 
-	for (calls = 0; more && calls < CALLS && dl_conn_has_output(c);
-		calls++) {
-		plan(c, &b, after);
-		code = dl_stream_write(&c->main, &b, &frames, &more, now, e);
+	if (c->stripes)
+		return dl_stripes_write(c, 0, now, e);
+	for (calls = 0; more && calls < DL_CONN_CALLS; calls++) {
+		plan(&p, c, now);
+		if (!p.batch.frames && !dl_stream_waits(&c->main)) {
+			dl_plan_spend(&p, c, 0);
+			break;
+		}
+		code = dl_stream_write(
+			&c->main, &p.batch, &frames, &more, now, e);
 		if (code)
 			return code;
 		if (frames)
-			advance(c, &after[frames - 1]);
+			dl_conn_advance(c, &p.frame[frames - 1].after);
+		dl_plan_spend(&p, c, frames);
 	}
 	return 0;
 }
@@ -154,13 +203,19 @@ static int begun(const struct dl_conn *c)
 		       c->main.begun.channel == DL_CHANNEL_DATA);
 }
 
+/* Where the first item waits of which nothing has been sent. */
+static struct dl_conn_item **first_whole(struct dl_conn *c)
+{
+	if (c->stripes)
+		return dl_stripes_whole(c);
+	return c->out.item && begun(c) ? &c->out.item->next : &c->out.item;
+}
+
 /* Where the item of that key waits whole; else where a new one is put. */
 static struct dl_conn_item **find_item(struct dl_conn *c, uint64_t key)
 {
-	struct dl_conn_item **at = &c->out.item;
+	struct dl_conn_item **at = first_whole(c);
 
-	if (*at && begun(c))
-		at = &(*at)->next;
 	while (*at && !(key && (*at)->key == key))
 		at = &(*at)->next;
 	return at;
@@ -185,23 +240,17 @@ void dl_conn_send_data(struct dl_conn *c, uint64_t key, struct dl_buf *head,
 	};
 	*head = (struct dl_buf)DL_BUF_INIT;
 	if (c->finish) {
-		free_item(item, 0);
+		dl_conn_item_free(item, 0);
 		return;
 	}
 	*at = item;
 	if (old)
-		free_item(old, 0);
+		dl_conn_item_free(old, 0);
 }
 
-int dl_conn_waits(const struct dl_conn *c, uint64_t key)
+int dl_conn_waits(struct dl_conn *c, uint64_t key)
 {
-	const struct dl_conn_item *item = c->out.item;
-
-	if (item && begun(c))
-		item = item->next;
-	while (item && item->key != key)
-		item = item->next;
-	return item != NULL;
+	return *find_item(c, key) != NULL;
 }
 
 uint64_t dl_conn_waiting(const struct dl_conn *c)
@@ -210,8 +259,9 @@ uint64_t dl_conn_waiting(const struct dl_conn *c)
 	const struct dl_conn_item *item;
 
 	for (item = c->out.item; item; item = item->next)
-		n += item_size(item);
-	return n - c->out.item_at;
+		n += dl_conn_item_size(item);
+	n -= c->out.item_at;
+	return c->stripes ? n - (c->stripes->out.given - c->stripes->base) : n;
 }
 
 void dl_conn_drop_output(struct dl_conn *c)
@@ -220,7 +270,7 @@ void dl_conn_drop_output(struct dl_conn *c)
 
 	for (item = c->out.item; item; item = next) {
 		next = item->next;
-		free_item(item, 0);
+		dl_conn_item_free(item, 0);
 	}
 	c->out = (struct dl_conn_out){0};
 	dl_buf_free(&c->control);

@@ -2,8 +2,10 @@
  * Frames: how a stream link carries several channels.
  *
  * A frame is a u16 length (little-endian) of what follows, a u8 channel and
- * the payload. Each channel is a byte stream of records, cut anywhere. Channel
- * 0 is control and always goes first; an empty frame on it is a heartbeat.
+ * the payload. Control and data are byte streams of records, cut anywhere.
+ * Control always goes first; an empty frame on it is a heartbeat. Where data
+ * is striped (link/stripe.h) it comes as pieces: a u64 offset and the bytes;
+ * and a u64 says before which offset all has been received.
  * Channel and payload leave 16 bytes below the largest u16, so that a session
  * can seal a frame and its length still fits.
  */
@@ -14,11 +16,18 @@
 
 #include "base/err.h"
 
-enum dl_channel { DL_CHANNEL_CONTROL, DL_CHANNEL_DATA, DL_CHANNELS };
+enum dl_channel {
+	DL_CHANNEL_CONTROL,
+	DL_CHANNEL_DATA,
+	DL_CHANNEL_PIECES,
+	DL_CHANNEL_RECEIVED,
+	DL_CHANNELS
+};
 
 enum {
 	DL_FRAME_HEAD = 3,	  /* bytes before the payload */
 	DL_FRAME_PAYLOAD = 65518, /* largest payload: 65,519 with the channel */
+	DL_FRAME_OFFSET = 8,	  /* of a piece, before its bytes */
 };
 
 struct dl_frame {

@@ -84,8 +84,7 @@ static int explain(struct dl_stream *s, struct dl_err *e)
 	return dl_fail(e, DL_PROTOCOL, "asks for a session on a plain link");
 }
 
-/* All whole frames that have come; what is left moves to the front. take may
- * make the stream deaf on the way. */
+/* All whole frames that have come; what is left moves to the front. */
 static int take_frames(
 	struct dl_stream *s, dl_stream_take *take, void *ctx, struct dl_err *e)
 {
@@ -93,7 +92,7 @@ static int take_frames(
 	struct dl_frame f;
 	int code;
 
-	while (!s->deaf) {
+	while (!s->deaf && !s->paused) {
 		if (parse(s, &f, at, &used, e))
 			return explain(s, e);
 		if (!used)
@@ -171,14 +170,16 @@ int dl_stream_read(struct dl_stream *s, dl_stream_take *take, void *ctx,
 
 	if (!dl_stream_ready(s)) {
 		code = read_handshake(s, now, e);
-		if (!code && s->in.len)
-			code = take_frames(s, take, ctx, e);
 		if (code || !dl_stream_ready(s))
 			return code;
 	}
+	/* What came behind a handshake, or before a pause. */
+	code = take_frames(s, take, ctx, e);
+	if (code)
+		return code;
 	if (s->in.cap < ROOM)
 		dl_buf_reserve(&s->in, ROOM - s->in.len);
-	for (calls = 0; calls < CALLS; calls++) {
+	for (calls = 0; calls < CALLS && !s->paused; calls++) {
 		room = s->in.cap - s->in.len;
 		code = receive(s, s->in.data + s->in.len, room, &got, now, e);
 		if (code || !got)

@@ -20,6 +20,7 @@ struct dl_stream {
 	int64_t heard, sent; /* when the last byte came, went */
 	int deaf;	     /* what still comes is passed over */
 	int closed;	     /* the peer has closed, between two frames */
+	int paused;	     /* no frame is taken, what came is kept */
 	/* The frame of which a part has been written: the next batch begins
 	 * with this very frame. */
 	struct {
@@ -51,7 +52,8 @@ const unsigned char *dl_stream_peer(const struct dl_stream *s);
 typedef int dl_stream_take(
 	void *ctx, const struct dl_frame *f, struct dl_err *e);
 /*
- * Reads what has come, a bounded amount, and gives the frames to take. 0 while
+ * Reads what has come, a bounded amount, and gives the frames to take, which
+ * may pause the stream or make it deaf. 0 while
  * the stream lives; else 69 when the peer is gone ("closed" between frames),
  * 76 for bad frames, or take's code.
  */

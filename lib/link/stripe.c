@@ -62,16 +62,31 @@ int dl_stripe_give(struct dl_stripe_out *s, unsigned stream, uint64_t end,
 		return 0;
 	if (s->lost) {
 		p = find_lost(s);
+		p->again = 1;
 		s->lost--;
 	} else {
 		p = piece_at(s, s->pieces++);
-		p->offset = s->given;
-		p->n = n;
+		*p = (struct dl_piece){.offset = s->given, .n = n};
 		s->given += n;
 	}
 	p->stream = stream;
 	*out = *p;
 	return 1;
+}
+
+void dl_stripe_take_back(struct dl_stripe_out *s, const struct dl_piece *p)
+{
+	size_t i = s->pieces - 1;
+
+	if (!p->again) {
+		s->given = p->offset;
+		s->pieces--;
+		return;
+	}
+	while (piece_at(s, i)->offset != p->offset)
+		i--;
+	piece_at(s, i)->stream = LOST;
+	s->lost++;
 }
 
 void dl_stripe_lost(struct dl_stripe_out *s, unsigned stream)

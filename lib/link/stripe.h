@@ -31,7 +31,9 @@ enum {
 struct dl_piece {
 	uint64_t offset;
 	uint64_t n;
-	unsigned stream; /* private */
+	/* private */
+	unsigned stream;
+	int again; /* it had been given before, and was lost */
 };
 
 /* The sender's side: which piece is out on which stream. */
@@ -55,6 +57,9 @@ void dl_stripe_out_release(struct dl_stripe_out *s);
  */
 int dl_stripe_give(struct dl_stripe_out *s, unsigned stream, uint64_t end,
 	size_t max, struct dl_piece *out);
+/* Nothing of that piece was sent. Pieces come back in the reverse order of
+ * their giving, nothing else happening between. */
+void dl_stripe_take_back(struct dl_stripe_out *s, const struct dl_piece *p);
 /* Would dl_stripe_give have one? */
 int dl_stripe_can_give(const struct dl_stripe_out *s, uint64_t end);
 /* The stream is lost: what it had is given again. */

@@ -68,7 +68,7 @@ int main(void)
 	test_bad("length 0 with more", "\0\0\1\0", 4, "without a channel");
 	test_bad("length 65520", "\xf0\xff", 2, "65520 bytes");
 	test_bad("length 65535", "\xff\xff\0", 3, "65535 bytes");
-	test_bad("channel 2", "\5\0\2", 3, "channel 2");
+	test_bad("channel 4", "\5\0\4", 3, "channel 4");
 	test_bad("channel 255", "\1\0\377", 3, "channel 255");
 	test_bad("an empty frame of data", "\1\0\1", 3, "empty");
 	ok(dl_frame_parse(&f, "\xef\xff\1", 3, &used, &e) == 0 && !used,

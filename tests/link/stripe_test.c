@@ -288,6 +288,31 @@ static void test_pieces(void)
 	dl_stripe_out_release(&out);
 }
 
+/* What the socket did not take is given again, in the same order. */
+static void test_take_back(void)
+{
+	struct dl_stripe_out out;
+	struct dl_piece p[4], q;
+	int i;
+
+	dl_stripe_out_init(&out, WINDOW);
+	dl_stripe_give(&out, 0, BYTES, 10, &p[0]);
+	dl_stripe_give(&out, 1, BYTES, 10, &p[1]);
+	dl_stripe_lost(&out, 0);
+	for (i = 0; i < 4; i++)
+		dl_stripe_give(&out, 1, BYTES, 10, &p[i]);
+	while (i-- > 0)
+		dl_stripe_take_back(&out, &p[i]);
+	ok(out.given == 20 && out.lost == 1 && out.pieces == 2,
+		"nothing of it has happened");
+	for (i = 0; i < 4; i++)
+		if (!dl_stripe_give(&out, 2, BYTES, 10, &q) ||
+			q.offset != p[i].offset || q.n != p[i].n)
+			break;
+	ok(i == 4, "and it goes anew");
+	dl_stripe_out_release(&out);
+}
+
 int main(void)
 {
 	uint64_t seed;
@@ -303,5 +328,6 @@ int main(void)
 	test_overlap();
 	test_hostile_received();
 	test_pieces();
+	test_take_back();
 	return done_testing();
 }
