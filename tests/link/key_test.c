@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -155,6 +156,44 @@ static void test_descriptors(void)
 	close(fd);
 }
 
+/* What the kernel says of the memory at p (proc(5), smaps): is flag, such as
+ * " lo", among it? -1 when it says nothing. */
+static int memory_has(const void *p, const char *flag)
+{
+	FILE *maps = fopen("/proc/self/smaps", "r");
+	unsigned long long first, end;
+	int inside = 0, has = -1;
+	char line[512];
+
+	while (maps && has < 0 && fgets(line, sizeof line, maps)) {
+		if (sscanf(line, "%llx-%llx ", &first, &end) == 2)
+			inside = first <= (uintptr_t)p && (uintptr_t)p < end;
+		if (inside && !strncmp(line, "VmFlags:", 8))
+			has = strstr(line, flag) != NULL;
+	}
+	if (maps)
+		fclose(maps);
+	return has;
+}
+
+static void test_memory(void)
+{
+	static const unsigned char ordinary;
+	struct dl_key *k;
+
+	if (memory_has(&ordinary, " dd") < 0) {
+		skip("nothing to know about memory");
+		return;
+	}
+	if (dl_key_new(&k, NULL))
+		exit(99);
+	ok(memory_has(k, " dd") && !memory_has(&ordinary, " dd"),
+		"no core dump has the key");
+	ok(memory_has(k, " lo") || mlock(&ordinary, 1),
+		"it is locked in memory, where that is allowed");
+	dl_key_free(k);
+}
+
 int main(void)
 {
 	int fd = mkstemp(path);
@@ -166,6 +205,7 @@ int main(void)
 	test_file();
 	test_modes();
 	test_descriptors();
+	test_memory();
 	unlink(path);
 	return done_testing();
 }
