@@ -43,15 +43,23 @@ char *dl_key_print(char out[DL_KEY_TEXT + 1], const unsigned char key[DL_KEY])
 		sodium_base64_VARIANT_ORIGINAL);
 }
 
+/* libsodium takes some bytes above 127 for characters of base64: what it made
+ * of the text is written again, and must be that text. */
 int dl_key_parse(
 	unsigned char key[DL_KEY], const char *s, size_t n, struct dl_err *e)
 {
+	char text[DL_KEY_TEXT + 1];
 	size_t got;
+	int rc = n == DL_KEY_TEXT ? 0 : -1;
 
-	if (n != DL_KEY_TEXT ||
-		sodium_base642bin(key, DL_KEY, s, n, NULL, &got, NULL,
-			sodium_base64_VARIANT_ORIGINAL) ||
-		got != DL_KEY)
+	if (!rc)
+		rc = sodium_base642bin(key, DL_KEY, s, n, NULL, &got, NULL,
+			sodium_base64_VARIANT_ORIGINAL);
+	if (!rc)
+		rc = got == DL_KEY ? sodium_memcmp(dl_key_print(text, key), s, n)
+				   : -1;
+	sodium_memzero(text, sizeof text);
+	if (rc)
 		return dl_fail(e, DL_DATA,
 			"not a key: those are %d characters of base64",
 			DL_KEY_TEXT);

@@ -30,7 +30,8 @@ static void test_text(void)
 		"dwdtCnMYpX08FsFyUbJmRd9ML4frwJkqsXf7pR2 LCo=",
 		"dwdtCnMYpX08FsFyUbJmRd9ML4frwJkqsXf7pR2-LCo=",
 		"dwdtCnMYpX08FsFyUbJmRd9ML4frwJkqsXf7pR2_LCo=",
-		"====CnMYpX08FsFyUbJmRd9ML4frwJkqsXf7pR25LCo="};
+		"====CnMYpX08FsFyUbJmRd9ML4frwJkqsXf7pR25LCo=",
+		"dwdtCnMYpX08FsF\x92UbJmRd9ML4frwJkqsXf7pR25LCo="};
 	unsigned char key[DL_KEY];
 	char text[DL_KEY_TEXT + 1];
 	struct dl_err e = {0};
