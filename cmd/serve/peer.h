@@ -31,6 +31,7 @@ struct peer {
 	char name[DL_NAME_MAX + 1]; /* "" before hello */
 	uint64_t instance;
 	const struct dl_authorized *may; /* NULL: everything */
+	struct dl_rate reads;		 /* of it, if it has one */
 	uint64_t slot; /* of a group's member, else DL_SLOT_NONE */
 	int placed;    /* any name of its group would have done */
 	/* its hello, for the core */

@@ -189,6 +189,8 @@ int rights_hello(
 	if (code)
 		return code;
 	peer->may = may;
+	peer->reads.bytes = may->rate;
+	peer->conn.config.reads = &peer->reads;
 	return take_name(peer, m, e);
 }
 

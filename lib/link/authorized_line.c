@@ -47,7 +47,7 @@ static int take_max(struct dl_authorized *a, char *value, struct dl_err *e)
 
 static int take_rate(struct dl_authorized *a, char *value, struct dl_err *e)
 {
-	if (dl_parse_size(value, &a->rate) || !a->rate)
+	if (dl_parse_rate(value, &a->rate))
 		return bad(e, "rate is not bytes a second", value);
 	return 0;
 }

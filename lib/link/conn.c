@@ -36,7 +36,9 @@ const unsigned char *dl_conn_peer(const struct dl_conn *c)
 
 short dl_conn_events(const struct dl_conn *c)
 {
-	return !c->shut && dl_conn_has_output(c) ? POLLIN | POLLOUT : POLLIN;
+	short in = c->rests ? 0 : POLLIN;
+
+	return !c->shut && dl_conn_has_output(c) ? in | POLLOUT : in;
 }
 
 /* When a heartbeat is due; INT64_MAX: while other things go out, never. */
@@ -86,6 +88,8 @@ int64_t dl_conn_deadline(const struct dl_conn *c)
 
 	if (c->why.code)
 		return 0;
+	if (c->rests && c->rests < at)
+		at = c->rests;
 	if (c->finish)
 		return c->held && c->held < c->finish ? c->held : c->finish;
 	if (c->config.silence_ns && c->main.heard + c->config.silence_ns < at)
@@ -157,6 +161,8 @@ static int turn_main(
 
 	if (now >= c->held)
 		c->held = 0;
+	if (now >= c->rests)
+		c->rests = 0;
 	if (c->stripes && revents & POLLOUT)
 		c->stripes->lane[0].full = 0;
 	/* It is not silent when we were busy and its bytes wait here. */
@@ -180,6 +186,8 @@ int dl_conn_turn(
 	/* Handlers may have failed it meanwhile. */
 	if (!code && !c->why.code && c->stripes)
 		code = dl_stripes_turn(c, fd, revents, now, &why);
+	if (c->config.reads && dl_rate_next(c->config.reads) > now)
+		c->rests = dl_rate_next(c->config.reads);
 	if (!c->why.code && code) {
 		why.code = code;
 		c->why = why;

@@ -66,8 +66,9 @@ struct dl_conn_config {
 				   * never */
 	const struct dl_handshake_config *session; /* NULL: plain. What it
 						    * points to is borrowed */
-	struct dl_rate *rate; /* of data that is sent, which others may
-			       * share; NULL: no limit. Borrowed */
+	struct dl_rate *rate;  /* of data that is sent, which others may
+				* share; NULL: no limit. Borrowed */
+	struct dl_rate *reads; /* of all that comes, likewise */
 };
 #define DL_CONN_QUEUE ((size_t)4 << 20)	  /* usual queue */
 #define DL_CONN_HANDSHAKE (5 * DL_SECOND) /* the longest a handshake lasts */
@@ -118,8 +119,9 @@ struct dl_conn {
 	struct dl_loop *loop;		 /* that polls; NULL: the caller does */
 	struct dl_conn_stripes *stripes; /* NULL: data is not striped */
 	int64_t held;			 /* data waits till then, for rate */
-	uint64_t gone_in, gone_out;	 /* bytes of streams that are lost */
-	int64_t handshake;		 /* when it is to be done */
+	int64_t rests;		    /* nothing is read till then, likewise */
+	uint64_t gone_in, gone_out; /* bytes of streams that are lost */
+	int64_t handshake;	    /* when it is to be done */
 	int64_t finish; /* deadline of dl_conn_finish; 0: not asked for */
 	int shut;	/* nothing more is sent */
 	struct dl_reader reader[DL_CHANNEL_DATA + 1]; /* control, data */

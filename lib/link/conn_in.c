@@ -170,13 +170,16 @@ static int is_inside(struct dl_conn *c)
 int dl_conn_read_extra(
 	struct dl_conn *c, struct dl_stream *s, int64_t now, struct dl_err *e)
 {
+	s->rate = c->config.reads;
 	return dl_stream_read(s, take_extra, c, now, e);
 }
 
 int dl_conn_read(struct dl_conn *c, int64_t now, struct dl_err *e)
 {
-	int code = dl_stream_read(&c->main, take_frame, c, now, e);
+	int code;
 
+	c->main.rate = c->config.reads;
+	code = dl_stream_read(&c->main, take_frame, c, now, e);
 	if (c->main.closed && c->finish)
 		return dl_fail(e, DL_UNAVAILABLE, "finished");
 	if (c->main.closed && is_inside(c))

@@ -362,12 +362,12 @@ int64_t dl_stripes_deadline(const struct dl_conn *c)
 void dl_stripes_watch(struct dl_conn *c, dl_loop_fn *fn, void *ctx)
 {
 	const struct dl_conn_stripes *s = c->stripes;
+	short in = c->rests ? 0 : POLLIN;
 	unsigned i;
 
 	for (i = 1; i < s->streams; i++)
 		if (s->lane[i].stream)
 			dl_loop_set(c->loop, s->lane[i].stream->fd,
-				dl_stripes_has_output(c, i) ? POLLIN | POLLOUT
-							    : POLLIN,
+				dl_stripes_has_output(c, i) ? in | POLLOUT : in,
 				fn, ctx);
 }

@@ -38,6 +38,11 @@ void dl_loop_set(
 {
 	size_t at = (size_t)fd < l->places ? l->place[fd] : 0;
 
+	/* poll would tell of a hang-up all the time. */
+	if (!events) {
+		dl_loop_remove(l, fd);
+		return;
+	}
 	if (!at) {
 		at = new_place(l, fd);
 		l->fd[at - 1] = (struct pollfd){.fd = fd};

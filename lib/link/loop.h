@@ -30,7 +30,8 @@ struct dl_loop { /* private */
 void dl_loop_release(struct dl_loop *l); /* closes nothing */
 
 /* Calls fn(ctx, fd, revents) when fd is ready for events (or in error);
- * called again for the same fd it changes all of them. */
+ * called again for the same fd it changes all of them. No events: it is not
+ * looked at. */
 void dl_loop_set(
 	struct dl_loop *l, int fd, short events, dl_loop_fn *fn, void *ctx);
 /* Before fd is closed; fine when it is not there, and from within a call. */

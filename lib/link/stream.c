@@ -6,9 +6,10 @@
 #include <unistd.h>
 
 enum {
-	ROOM = 256 * 1024, /* received bytes kept: several whole frames */
-	CALLS = 4,	   /* a dl_stream_read, so that others get a turn */
-	SMALL = 512,	   /* read at once during a handshake */
+	ROOM = 256 * 1024,   /* received bytes kept: several whole frames */
+	CALLS = 4,	     /* a dl_stream_read, so that others get a turn */
+	READS_A_SECOND = 16, /* at least, of a stream that has a rate */
+	SMALL = 512,	     /* read at once during a handshake */
 };
 
 void dl_stream_init(struct dl_stream *s, int fd,
@@ -162,6 +163,20 @@ static int read_handshake(struct dl_stream *s, int64_t now, struct dl_err *e)
 	return code;
 }
 
+/* How many of room bytes may be read now: little by little, so that no pause
+ * is long. */
+static size_t allowed(const struct dl_stream *s, size_t room, int64_t now)
+{
+	uint64_t most;
+
+	if (!s->rate || !s->rate->bytes)
+		return room;
+	if (now < dl_rate_next(s->rate))
+		return 0;
+	most = s->rate->bytes / READS_A_SECOND + 1;
+	return room < most ? room : (size_t)most;
+}
+
 int dl_stream_read(struct dl_stream *s, dl_stream_take *take, void *ctx,
 	int64_t now, struct dl_err *e)
 {
@@ -180,11 +195,15 @@ int dl_stream_read(struct dl_stream *s, dl_stream_take *take, void *ctx,
 	if (s->in.cap < ROOM)
 		dl_buf_reserve(&s->in, ROOM - s->in.len);
 	for (calls = 0; calls < CALLS && !s->paused; calls++) {
-		room = s->in.cap - s->in.len;
+		room = allowed(s, s->in.cap - s->in.len, now);
+		if (!room)
+			return 0;
 		code = receive(s, s->in.data + s->in.len, room, &got, now, e);
 		if (code || !got)
 			return code;
 		s->in.len += got;
+		if (s->rate)
+			dl_rate_take(s->rate, got, now);
 		code = take_frames(s, take, ctx, e);
 		if (code || got < room)
 			return code;

@@ -12,15 +12,18 @@
 #include "base/mem.h"
 #include "link/batch.h"
 #include "link/frame.h"
+#include "link/rate.h"
 #include "link/session.h"
 
 struct dl_stream {
 	int fd;
 	uint64_t bytes_in, bytes_out;
-	int64_t heard, sent; /* when the last byte came, went */
-	int deaf;	     /* what still comes is passed over */
-	int closed;	     /* the peer has closed, between two frames */
-	int paused;	     /* no frame is taken, what came is kept */
+	int64_t heard, sent;  /* when the last byte came, went */
+	int deaf;	      /* what still comes is passed over */
+	struct dl_rate *rate; /* of what is read, which others may share; NULL:
+			       * no limit. Borrowed */
+	int closed;	      /* the peer has closed, between two frames */
+	int paused;	      /* no frame is taken, what came is kept */
 	/* The frame of which a part has been written: the next batch begins
 	 * with this very frame. */
 	struct {

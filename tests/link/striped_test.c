@@ -383,6 +383,56 @@ static void test_silence(struct pair *p)
 	close_pair(p);
 }
 
+static void open_either(struct pair *p, int striped)
+{
+	struct dl_conn_config a = config(&p->a), b = config(&p->b);
+	int fd[2];
+
+	open_pair(p, 5);
+	p->now = DL_SECOND;
+	if (striped)
+		return;
+	close_pair(p);
+	open_sockets(fd);
+	dl_conn_init(&p->a.c, fd[0], &a, 0);
+	dl_conn_init(&p->b.c, fd[1], &b, 0);
+}
+
+/* A peer that sends more than it may is read slower, and counts as alive. */
+static void test_reads(struct pair *p, int striped)
+{
+	struct dl_rate rate = {.bytes = 100000};
+	int64_t whole_at;
+	uint64_t had;
+
+	open_either(p, striped);
+	p->b.c.config.reads = &rate;
+	p->b.c.config.silence_ns = DL_SECOND / 5;
+	push(&p->a, 1, VALUES);
+	for (; p->now < 6 * DL_SECOND; p->now += DL_SECOND / 100) {
+		turn(p, &p->a, p->a.c.main.fd);
+		turn(p, &p->b, p->b.c.main.fd);
+	}
+	had = dl_conn_bytes_in(&p->b.c);
+	ok(!p->b.over && had > 450000 && had < 505000 + 7000,
+		"%s: %llu bytes are read in 5 s", striped ? "striped" : "plain",
+		(unsigned long long)had);
+	turn(p, &p->b, p->b.c.main.fd);
+	ok(!(dl_conn_events(&p->b.c) & POLLIN) &&
+			dl_conn_deadline(&p->b.c) == dl_rate_next(&rate),
+		"it waits for the time, not for the socket");
+	for (; !p->b.records && p->now < 20 * DL_SECOND;
+		p->now += DL_SECOND / 100) {
+		turn(p, &p->a, p->a.c.main.fd);
+		turn(p, &p->b, p->b.c.main.fd);
+	}
+	whole_at = p->now;
+	ok(p->b.records == 1 && !p->b.wrong && whole_at > 12 * DL_SECOND &&
+			whole_at < 14 * DL_SECOND,
+		"and has all of it in the end");
+	close_pair(p);
+}
+
 /* In five seconds of invented time no more goes than the rate, the burst and
  * one frame; messages go at once. */
 static void test_rate(struct pair *p, int striped)
@@ -390,19 +440,8 @@ static void test_rate(struct pair *p, int striped)
 	struct dl_rate rate = {.bytes = 100000};
 	uint64_t had;
 
-	open_pair(p, 5);
-	if (!striped)
-		close_pair(p);
-	if (!striped) {
-		struct dl_conn_config a = config(&p->a), b = config(&p->b);
-		int fd[2];
-
-		open_sockets(fd);
-		dl_conn_init(&p->a.c, fd[0], &a, 0);
-		dl_conn_init(&p->b.c, fd[1], &b, 0);
-	}
+	open_either(p, striped);
 	p->a.c.config.rate = &rate;
-	p->now = DL_SECOND;
 	push(&p->a, 1, VALUES);
 	for (; p->now < 6 * DL_SECOND; p->now += DL_SECOND / 100) {
 		turn(p, &p->a, p->a.c.main.fd);
@@ -438,6 +477,8 @@ int main(void)
 	test_silence(&p);
 	test_rate(&p, 0);
 	test_rate(&p, 1);
+	test_reads(&p, 0);
+	test_reads(&p, 1);
 	test_hostile(&p, "an offset of 2^63", far, sizeof(far), 0);
 	test_hostile(&p, "half an offset", bare, sizeof(bare), 0);
 	test_hostile(&p, "plain data", data, sizeof(data), 1);
