@@ -49,7 +49,7 @@ static void refuse(struct peer *peer, int code, const char *text, int64_t now)
 	struct dl_message m = {
 		.kind = DL_MSG_ERROR, .code = code, .text = text};
 
-	cmd_note("%s%s%s: refused: %s", peer->name, *peer->name ? " at " : "",
+	gate_note(peer->server, "%s%s%s: refused: %s", peer->name, *peer->name ? " at " : "",
 		peer->address, text);
 	dl_conn_send(&peer->conn, &m);
 	peer_leave(peer, now + last_words);

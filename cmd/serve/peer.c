@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/num.h"
 #include "cmd/cmd.h"
@@ -10,15 +11,14 @@
 #include "cmd/serve/hello.h"
 #include "cmd/serve/server.h"
 
-static const int64_t hello_time = 10 * DL_SECOND;
-static const int64_t crowded_time = DL_SECOND; /* when others want in */
+static const int64_t hello_time = DL_DOOR_TIME * DL_SECOND;
 static const int64_t beat_time = 2 * DL_SECOND;
 static const int64_t last_words = 5 * DL_SECOND;
 
-/* Strangers are told little, may say little, and are few. */
-static const struct dl_limits hello_limits = {65536, 1 << 20};
+/* Strangers are told little, and may say little. */
+static const struct dl_limits hello_limits = {16384, 49152};
 static const struct dl_limits nothing = {65536, 0};
-enum { STRANGERS_MAX = 32 };
+enum { ACCEPTS = 64 }; /* at once, so that others get a turn */
 
 void peer_event(const struct peer *peer, enum dl_sync_event_kind kind,
 	struct dl_sync_event *ev)
@@ -121,8 +121,9 @@ void peer_drop(struct peer *peer, const struct dl_err *why)
 	dl_conn_release(&peer->conn);
 	if (peer->coming)
 		pushes_drop(&s->globals.pushes, peer->coming);
-	if (was != PEER_LEARNER && why->code == DL_PROTOCOL)
-		cmd_note("%s is sent away: %s", peer->address, why->text);
+	if (was == PEER_STRANGER ||
+		(was != PEER_LEARNER && why->code == DL_PROTOCOL))
+		gate_note(s, "%s is sent away: %s", peer->address, why->text);
 	if (was != PEER_LEARNER)
 		return;
 	cmd_note("%s is gone: %s", peer->name, why->text);
@@ -140,11 +141,23 @@ void peers_drop_strangers(struct server *s)
 			peer_drop(peer, &why);
 }
 
+/* Hello takes a few bytes, and the handshake before it. */
+static int check_size(const struct peer *peer, struct dl_err *e)
+{
+	if (peer->state != PEER_STRANGER ||
+		peer->conn.main.bytes_in <= DL_DOOR_BYTES)
+		return 0;
+	return dl_fail(e, DL_PROTOCOL, "more than %d bytes without a hello",
+		DL_DOOR_BYTES);
+}
+
 static void work(struct peer *peer, short revents, int64_t now)
 {
 	struct dl_err e;
 
-	if (!peer->over && dl_conn_work(&peer->conn, revents, now, &e))
+	if (peer->over)
+		return;
+	if (dl_conn_work(&peer->conn, revents, now, &e) || check_size(peer, &e))
 		peer_drop(peer, &e);
 }
 
@@ -152,28 +165,6 @@ static void turn(void *ctx, int fd, short revents)
 {
 	(void)fd;
 	work(ctx, revents, dl_now());
-}
-
-/* Makes sure that one more stranger is not too many: of a full house the one
- * who has been silent longest goes, once it has had its time. */
-static int make_room(struct server *s, int64_t now)
-{
-	struct peer *oldest = NULL;
-	struct dl_err why;
-	int strangers = 0;
-
-	for (struct peer *peer = s->peer; peer; peer = peer->next)
-		if (!peer->over && peer->state == PEER_STRANGER) {
-			oldest = peer;
-			strangers++;
-		}
-	if (strangers < STRANGERS_MAX)
-		return 1;
-	if (now < oldest->deadline - hello_time + crowded_time)
-		return 0;
-	dl_fail(&why, DL_UNAVAILABLE, "said nothing while others wait");
-	peer_drop(oldest, &why);
-	return 1;
 }
 
 static void take_in(struct server *s, int fd, int64_t now)
@@ -200,14 +191,17 @@ int peers_accept(struct server *s, int listener, int64_t now)
 	struct dl_err e;
 	int fd;
 
-	while (make_room(s, now)) {
+	for (int i = 0; i < ACCEPTS; i++) {
 		if (dl_address_accept(listener, &fd, &e))
 			return e.code;
 		if (fd < 0)
 			return 0;
-		take_in(s, fd, now);
+		if (gate_enter(s, fd, now))
+			take_in(s, fd, now);
+		else
+			close(fd);
 	}
-	return DL_TEMPFAIL;
+	return 0;
 }
 
 static void free_over(struct server *s)
@@ -238,6 +232,7 @@ void peers_work(struct server *s, int64_t now)
 {
 	struct dl_err why;
 
+	gate_work(&s->gate, now);
 	for (struct peer *peer = s->peer; peer; peer = peer->next) {
 		if (peer->state == PEER_WAITING && !peer->over)
 			peer_judge(peer, now);
@@ -258,7 +253,7 @@ void peers_work(struct server *s, int64_t now)
 
 int64_t peers_wake(const struct server *s)
 {
-	int64_t wake = INT64_MAX;
+	int64_t wake = gate_wake(&s->gate);
 
 	for (const struct peer *peer = s->peer; peer; peer = peer->next) {
 		int64_t at = dl_conn_deadline(&peer->conn);

@@ -305,6 +305,7 @@ int server_run(const struct serve_options *o)
 
 	for (size_t i = 0; i < o->listens; i++)
 		s.listener[i] = -1;
+	gate_begin(&s.gate);
 	code = catch_signals(&s, &e);
 	if (!code)
 		code = server_begin(&s, &e);

@@ -5,6 +5,7 @@
 #ifndef CMD_SERVE_SERVER_H
 #define CMD_SERVE_SERVER_H
 
+#include "cmd/serve/gate.h"
 #include "cmd/serve/options.h"
 #include "cmd/serve/peer.h"
 #include "cmd/status.h"
@@ -25,6 +26,7 @@ struct server {
 	struct dl_address address[LISTEN_MAX];
 	int listener[LISTEN_MAX];
 	int64_t accept_at; /* nobody is taken in before */
+	struct gate gate;
 	struct peer *peer;
 	struct dl_authorized_list authorized; /* those who have sessions */
 	uint64_t bytes_in, bytes_out;	      /* of peers that are gone */

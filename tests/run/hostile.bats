@@ -69,6 +69,54 @@ goes_on() {
 	! grep "Too many open files" syncer.log
 }
 
+# strangers N WHAT: so many of them keep coming.
+strangers() {
+	background "$2" "$abs_top_builddir/tests/run/strangers" "$port" "$@"
+}
+
+# What the syncer keeps in memory, in kB.
+memory() {
+	sed -n 's/^VmRSS:[^0-9]*\([0-9]*\).*/\1/p' "/proc/${pid[syncer]}/status"
+}
+
+@test "a thousand strangers stop nobody, and fill neither memory nor log" {
+	at_door
+	before_all=$(memory)
+	strangers 100 huge
+	wait_for has 1 "away: .*header claims 9223372036854775808" syncer.log
+	for what in silent slow deaf; do
+		strangers 300 "$what"
+	done
+	wait_for has 1 "turned away: too many from there" syncer.log
+	wait_for has 1 "sent away: said nothing" syncer.log
+	wait_for has 1 "and [0-9]* more" syncer.log
+	# Learners come in by the same door, and go.
+	background ben dl-learn -n ben --scratch "$scratch" --insecure \
+		"tcp:127.0.0.1:$port" -- \
+		dl-train run -q -b 2 --step-time 10ms m text
+	wait_for pushed ben 3
+	kill "${pid[ben]}"
+	ends ben
+	kill_hard ann
+	learner ann
+	wait_for has 2 "ann is here" syncer.log
+	dl-join --insecure -o live.safetensors "tcp:127.0.0.1:$port"
+	goes_on
+	for what in silent slow huge deaf; do
+		kill "${pid[$what]}"
+		ends "$what"
+	done
+	cat silent.log slow.log huge.log deaf.log
+	[ "$(cat silent.log)" -gt 0 ]
+	[ "$(grep -c 'away: ' syncer.log)" -lt 400 ]
+	wait_for memory_is_back
+	goes_on
+}
+
+memory_is_back() {
+	[ "$(memory)" -lt $((before_all + 32768)) ]
+}
+
 # in_place TEXT: one that is no syncer listens at the link.
 in_place() {
 	background babble "$abs_top_builddir/tests/run/babble" s "$@"

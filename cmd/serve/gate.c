@@ -1,0 +1,98 @@
+#include "cmd/serve/gate.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+#include "cmd/cmd.h"
+#include "cmd/serve/server.h"
+
+/* Lines in the log: so many at once, then one a second. */
+static const struct dl_allowance lines = {50, DL_SECOND};
+static const int64_t count_pause = 10 * DL_SECOND;
+
+/* Learners need descriptors too. */
+void gate_begin(struct gate *g)
+{
+	struct rlimit files;
+
+	*g = (struct gate){.inside_most = DL_DOOR_INSIDE, .say_at = INT64_MAX};
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0 &&
+		files.rlim_cur / 2 < g->inside_most)
+		g->inside_most = files.rlim_cur / 2;
+}
+
+static void tell_unsaid(struct gate *g)
+{
+	if (g->unsaid)
+		cmd_note("and %llu more", (unsigned long long)g->unsaid);
+	g->unsaid = 0;
+	g->say_at = INT64_MAX;
+}
+
+void gate_note(struct server *s, const char *fmt, ...)
+{
+	struct gate *g = &s->gate;
+	int64_t now = dl_now();
+	char text[640];
+	va_list ap;
+
+	if (!dl_bucket_take(&g->lines, lines, now)) {
+		if (!g->unsaid++)
+			g->say_at = now + count_pause;
+		return;
+	}
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	tell_unsaid(g);
+	cmd_note("%s", text);
+}
+
+void gate_work(struct gate *g, int64_t now)
+{
+	if (now >= g->say_at)
+		tell_unsaid(g);
+}
+
+int64_t gate_wake(const struct gate *g)
+{
+	return g->say_at;
+}
+
+/* The newest is always let in: whoever has a key needs a moment only, so of
+ * too many it is the oldest who do not mean to say hello. */
+static void make_room(struct server *s)
+{
+	struct peer *oldest = NULL;
+	size_t strangers = 0;
+	struct dl_err why;
+
+	for (struct peer *peer = s->peer; peer; peer = peer->next)
+		if (!peer->over && peer->state == PEER_STRANGER) {
+			oldest = peer;
+			strangers++;
+		}
+	if (strangers < s->gate.inside_most)
+		return;
+	dl_fail(&why, DL_UNAVAILABLE, "said nothing while others wait");
+	peer_drop(oldest, &why);
+}
+
+int gate_enter(struct server *s, int fd, int64_t now)
+{
+	struct sockaddr_storage name = {0};
+	socklen_t n = sizeof name;
+	char address[DL_PEER_MAX];
+
+	if (getpeername(fd, (struct sockaddr *)&name, &n))
+		return 0; /* gone again */
+	if (!dl_door_knock(&s->gate.door, (struct sockaddr *)&name, now)) {
+		gate_note(s, "%s is turned away: too many from there",
+			dl_address_peer(address, fd));
+		return 0;
+	}
+	make_room(s);
+	return 1;
+}
