@@ -102,10 +102,13 @@ move() {
 	printf '%s\n' "$others" "10.9.0.$2 $1" >"$hosts"
 }
 
-# rate SITE RATE QUEUE: both ways, with so many bytes waiting at most.
+# rate SITE RATE QUEUE [BURST]: both ways, with so many bytes waiting at most.
+# Larger packets than BURST are cut into those of the wire.
 rate() {
-	at "$1" tc qdisc add dev wan root tbf rate "$2" burst 16kb limit "$3"
-	at hub tc qdisc add dev "$1" root tbf rate "$2" burst 16kb limit "$3"
+	local tbf=(tbf rate "$2" limit "$3" burst "${4-16kb}")
+
+	at "$1" tc qdisc add dev wan root "${tbf[@]}"
+	at hub tc qdisc add dev "$1" root "${tbf[@]}"
 }
 
 # loss SITE PERCENT: of what comes to it.
