@@ -160,3 +160,25 @@ background() {
 	become_at "${place[$name]-$name}" "$@" >>"$name.log" 2>&1 3>&- &
 	pid[$name]=$!
 }
+
+# received SITE: bytes that have come to it.
+received() {
+	at "$1" awk '$1 == "wan:" { print $2 }' /proc/net/dev
+}
+
+has_received() {
+	[ "$(received "$1")" -ge "$2" ]
+}
+
+# throughput SITE BYTES: Mbit/s of the middle half of so many that come.
+throughput() {
+	local before begun
+
+	before=$(received "$1")
+	wait_for has_received "$1" $((before + $2 / 4))
+	begun=${EPOCHREALTIME/./}
+	before=$(received "$1")
+	wait_for has_received "$1" $((before + $2 / 2))
+	echo $((($(received "$1") - before) * 8 /
+		(${EPOCHREALTIME/./} - begun)))
+}

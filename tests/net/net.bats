@@ -129,6 +129,23 @@ goes_on() {
 	dl-frag check joined.safetensors
 }
 
+# zeros MB: the model is so large, in 24 tensors; a file without blocks.
+zeros() {
+	local n=$(($1 * 1000000 / 24 / 4)) json='' at=0 length
+
+	for tensor in $(seq 10 33); do
+		json+=",\"t$tensor\":{\"dtype\":\"F32\",\"shape\":[$n],"
+		json+="\"data_offsets\":[$at,$((at += 4 * n))]}"
+	done
+	json="{${json:1}}"
+	length=${#json}
+	# shellcheck disable=SC2059 # the length is bytes
+	printf "\\x$(printf %02x $((length % 256)))\\x$(printf %02x \
+		$((length / 256)))\0\0\0\0\0\0$json" >m/model.safetensors
+	truncate -s $((8 + length + at)) m/model.safetensors
+	dl-frag plan -n 24 m/model.safetensors >layout.tsv
+}
+
 # stub SECONDS: a trainer that never learns, for models too large to train here.
 stub() {
 	dl-frag split -l layout.tsv -o cut m/model.safetensors
@@ -186,23 +203,23 @@ none_took() {
 }
 
 @test "a thin link that is full of fragments carries opens and life" {
-	local width=320 pause=0.2 settle=3 watch=5 before
+	local mb=20 pause=0.2 settle=3 watch=5 before
 
 	[ -z "${DL_NET_FULL-}" ] || {
-		width=1024 pause=0.5 settle=20 watch=240
+		mb=200 pause=0.5 settle=20 watch=240
 	}
-	sites syncer ben
+	site syncer 1 -b
+	site ben 2 -b
 	place[ann]=syncer
-	dl-train init -q -L 4 -H 4 -d "$width" -c 16 large
-	mv large/* m/
-	dl-frag plan -n 24 m/model.safetensors >layout.tsv
+	zeros "$mb"
 	stub
 	syncer "${plain[@]}" -H 24 --min-h 1
 	wait_for has 1 "in store" syncer.log
 	idler ann "$pause"
 	wait_for pushed ann
 	idler ben "$pause"
-	wait_for pushed ben 3
+	wait_for has 1 '"step".*"ben"' tape
+	wait_for pushed ben
 	rate ben 10mbit 128kb
 	sleep "$settle"
 	before=$(wc -l <ben.log)
@@ -211,4 +228,29 @@ none_took() {
 	latencies "$before" | none_took 10 >&3
 	! grep gone syncer.log
 	! grep "trying again" ben.log
+}
+
+# fetch [OPTION...]: speed is at how many Mbit/s a new learner gets the model.
+fetch() {
+	learner ben "${plain[@]}" "$@"
+	speed=$(throughput ben 600000000)
+	kill_hard ben
+}
+
+@test "four streams fill a fat long link that one does not" {
+	local speed one
+
+	[ -n "${DL_NET_FULL-}" ] || skip "DL_NET_FULL is not set"
+	site syncer 1 -b
+	site ben 2 -b
+	rate ben 1gbit 16mb 256kb
+	zeros 600
+	syncer "${plain[@]}"
+	wait_for has 1 "in store" syncer.log
+	fetch
+	one=$speed
+	fetch --streams 4
+	echo "# one stream $one Mbit/s, four $speed Mbit/s" >&3
+	[ "$one" -lt 850 ]
+	[ "$speed" -ge 850 ]
 }
