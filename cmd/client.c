@@ -57,11 +57,13 @@ int client_open(struct client *c, const struct dl_address *a,
 		.data = {16 << 20, UINT64_MAX},
 		.queue = DL_CONN_QUEUE,
 		.silence_ns = silence};
+	struct dl_handshake_config session = {a->own, a->key, ""};
 	int fd, code;
 
 	*c = (struct client){.loop = DL_LOOP_INIT};
 	code = connect_any(c, a, allowed, &fd, e);
 	dl_address_print(c->address, a);
+	config.session = a->own ? &session : NULL;
 	if (!code)
 		dl_conn_init(&c->conn, fd, &config, dl_now());
 	return code;

@@ -20,7 +20,7 @@ struct client {
 	int over;
 };
 
-/* Connects; the handlers get ctx. 64, 69 as dl_address_connect has it. */
+/* Connects; the handlers get ctx, a stays until the end. 64, 69 as dl_address_connect has it. */
 int client_open(struct client *c, const struct dl_address *a,
 	enum dl_insecure allowed, const struct dl_conn_handlers *handlers,
 	void *ctx, struct dl_err *e);

@@ -6,6 +6,7 @@
 #include "base/output.h"
 #include "cmd/cmd.h"
 #include "cmd/join/live.h"
+#include "cmd/key.h"
 #include "cmd/link.h"
 #include "tensor/join.h"
 
@@ -13,12 +14,14 @@ static const char usage[] =
 	"usage: dl-join [-b BASE] [-l LAYOUT] [-o FILE] [-z[LEVEL]]\n"
 	"               [--shard-size SIZE] [SOURCE ...]\n"
 	"       dl-join [-o FILE] [-z[LEVEL]] [--shard-size SIZE]\n"
-	"               [--buffers SIZE] [--congestion NAME] [--insecure] LINK\n"
+	"               [--key FILE] [--buffers SIZE] [--congestion NAME]\n"
+	"               [--insecure] LINK\n"
 	"  -b, --base BASE        the model that deltas are added to\n"
 	"  -l, --layout LAYOUT    what the model must hold\n"
 	"  -o, --output FILE      the model, instead of standard output\n"
 	"  -z, --zstd[=LEVEL]     compress it, level 1 to 19 (3)\n"
 	"      --shard-size SIZE  a sharded set in folder FILE\n"
+	"      --key FILE         our key, for LINK tcp:KEY@HOST:PORT\n"
 	"      --buffers SIZE     of tcp, to send and to receive\n"
 	"      --congestion NAME  congestion control of tcp\n"
 	"      --insecure         allow plain tcp\n"
@@ -30,10 +33,11 @@ struct options {
 	char **source;
 	int sources;
 	struct dl_tcp tcp; /* of a link */
+	const char *key;   /* likewise: a file */
 	enum dl_insecure allowed;
 };
 
-enum { INSECURE = 256, SHARD_SIZE };
+enum { INSECURE = 256, SHARD_SIZE, KEY };
 
 static int read_sources(struct dl_model *parts, const struct options *o,
 	struct dl_err *e)
@@ -73,14 +77,19 @@ static int join(const struct options *o)
 static int join_link(const struct options *o)
 {
 	struct dl_address a;
+	struct dl_key *key;
 	struct dl_err e;
+	int code;
 
 	if (o->sources != 1 || o->base || o->layout)
 		cmd_usage("a link stands alone: its syncer has the layout");
 	if (dl_address_parse(&a, o->source[0], &e))
 		cmd_usage("%s", e.text);
 	link_set_up(&a, 1, &o->tcp);
-	return join_live(&a, o->allowed, &o->save, &e) ? cmd_fail(&e) : 0;
+	key = key_use(o->key, &a, 1);
+	code = join_live(&a, o->allowed, &o->save, &e);
+	dl_key_free(key);
+	return code ? cmd_fail(&e) : 0;
 }
 
 int main(int argc, char **argv)
@@ -90,6 +99,7 @@ int main(int argc, char **argv)
 		{"layout", required_argument, NULL, 'l'},
 		{"output", required_argument, NULL, 'o'},
 		{"shard-size", required_argument, NULL, SHARD_SIZE},
+		{"key", required_argument, NULL, KEY},
 		{"insecure", no_argument, NULL, INSECURE}, LINK_LONG,
 		CMD_ZSTD_LONG, CMD_LONG, {0}};
 	static char dash[] = "-", *standard_input[] = {dash};
@@ -121,6 +131,9 @@ int main(int argc, char **argv)
 				cmd_usage("--shard-size %s: holds nothing",
 					optarg);
 			break;
+		case KEY:
+			o.key = optarg;
+			break;
 		case INSECURE:
 			if (o.allowed != DL_INSECURE_ANYWHERE)
 				o.allowed++;
@@ -141,5 +154,6 @@ int main(int argc, char **argv)
 		if (join_is_link(o.source[i]))
 			return join_link(&o);
 	link_set_up(NULL, 0, &o.tcp);
+	key_use(o.key, NULL, 0);
 	return join(&o);
 }

@@ -6,6 +6,7 @@
 #include "base/num.h"
 #include "cmd/cmd.h"
 #include "cmd/codec.h"
+#include "cmd/key.h"
 #include "cmd/learn/apply.h"
 #include "cmd/learn/learner.h"
 #include "cmd/link.h"
@@ -15,7 +16,7 @@ static const char usage[] =
 	"                [--apply how] [--wait | --no-wait]\n"
 	"                [--heartbeat duration] [--poll duration]\n"
 	"                [--drain duration] [--stop-timeout duration]\n"
-	"                [--scratch folder] [--buffers size]\n"
+	"                [--scratch folder] [--key file] [--buffers size]\n"
 	"                [--congestion name] [--insecure] link -- command ...\n"
 	"       dl-learn -h | -V\n";
 
@@ -30,6 +31,7 @@ enum {
 	DRAIN,
 	STOP_TIMEOUT,
 	SCRATCH,
+	KEY,
 	INSECURE,
 };
 
@@ -46,6 +48,7 @@ static const struct option options[] = {
 	{"drain", required_argument, NULL, DRAIN},
 	{"stop-timeout", required_argument, NULL, STOP_TIMEOUT},
 	{"scratch", required_argument, NULL, SCRATCH},
+	{"key", required_argument, NULL, KEY},
 	{"insecure", no_argument, NULL, INSECURE},
 	LINK_LONG,
 	CMD_LONG,
@@ -119,6 +122,9 @@ static void read_option(struct learn_options *o, int opt)
 	case SCRATCH:
 		o->scratch = optarg;
 		break;
+	case KEY:
+		o->key = optarg;
+		break;
 	case INSECURE:
 		o->insecure = o->insecure == DL_INSECURE_NO
 				      ? DL_INSECURE_LOOPBACK
@@ -139,7 +145,8 @@ int main(int argc, char **argv)
 		.poll_ns = DL_SECOND,
 		.drain_ns = 20 * DL_SECOND,
 		.stop_ns = 30 * DL_SECOND};
-	int opt;
+	struct dl_key *key;
+	int opt, code;
 	struct dl_err e;
 
 	cmd_init("dl-learn", usage);
@@ -152,11 +159,14 @@ int main(int argc, char **argv)
 	if (dl_address_parse(&o.address, argv[optind], &e))
 		cmd_usage("%s", e.text);
 	link_set_up(&o.address, 1, &o.tcp);
+	key = key_use(o.key, &o.address, 1);
 	optind++;
 	if (optind < argc && strcmp(argv[optind], "--") == 0)
 		optind++;
 	if (optind >= argc)
 		cmd_usage("no command to train with");
 	o.command = argv + optind;
-	return learner_run(&o);
+	code = learner_run(&o);
+	dl_key_free(key);
+	return code;
 }

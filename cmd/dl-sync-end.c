@@ -5,9 +5,15 @@
 #include "cmd/client.h"
 #include "cmd/cmd.h"
 #include "cmd/dl-sync.h"
+#include "cmd/key.h"
 #include "link/spool_file.h"
 
-enum { INSECURE = 256 };
+enum { INSECURE = 256, KEY };
+
+struct asking {
+	enum dl_insecure allowed;
+	const char *key; /* a file */
+};
 
 static int on_message(void *ctx, struct dl_conn *c, const struct dl_message *m,
 	struct dl_err *e)
@@ -80,35 +86,44 @@ static int is_folder(const char *path)
 	return !stat(path, &st) && S_ISDIR(st.st_mode);
 }
 
-static int ask(const char *link, enum dl_insecure allowed, struct dl_err *e)
+static int ask(const char *link, const struct asking *how, struct dl_err *e)
 {
 	struct dl_address address;
+	struct dl_key *key;
+	int code;
 
 	if (is_folder(link))
 		return ask_folder(link, e);
 	if (dl_address_parse(&address, link, e))
 		cmd_usage("%s", e->text);
-	return address.kind == DL_LINK_DIR ? ask_folder(address.folder, e)
-					   : ask_syncer(&address, allowed, e);
+	key = key_use(how->key, &address, 1);
+	code = address.kind == DL_LINK_DIR
+		       ? ask_folder(address.folder, e)
+		       : ask_syncer(&address, how->allowed, e);
+	dl_key_free(key);
+	return code;
 }
 
 int sync_end(int argc, char **argv)
 {
 	static const struct option options[] = {
+		{"key", required_argument, NULL, KEY},
 		{"insecure", no_argument, NULL, INSECURE}, CMD_LONG,
 		{NULL, 0, NULL, 0}};
-	enum dl_insecure allowed = DL_INSECURE_NO;
+	struct asking how = {DL_INSECURE_NO, NULL};
 	struct dl_err e;
 	int opt;
 
 	while ((opt = getopt_long(argc, argv, "+" CMD_SHORT, options, NULL)) !=
 		-1) {
-		if (opt != INSECURE)
+		if (opt == KEY)
+			how.key = optarg;
+		else if (opt != INSECURE)
 			cmd_common_option(opt);
-		else if (allowed != DL_INSECURE_ANYWHERE)
-			allowed++;
+		else if (how.allowed != DL_INSECURE_ANYWHERE)
+			how.allowed++;
 	}
 	if (argc - optind != 1)
 		cmd_usage("end: one link");
-	return ask(argv[optind], allowed, &e) ? cmd_fail(&e) : DL_OK;
+	return ask(argv[optind], &how, &e) ? cmd_fail(&e) : DL_OK;
 }

@@ -4,7 +4,10 @@
 int sync_serve(int argc, char **argv)
 {
 	struct serve_options o;
+	int code;
 
 	serve_options_read(&o, argc, argv);
-	return server_run(&o);
+	code = server_run(&o);
+	dl_key_free(o.key);
+	return code;
 }

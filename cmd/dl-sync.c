@@ -14,7 +14,8 @@ static const char usage[] =
 	"x]\n"
 	"                [--stall duration] [--dead duration]\n"
 	"                [--end-timeout duration] [--tape file]\n"
-	"                [--record folder] [--threads n] [--buffers size]\n"
+	"                [--record folder] [--threads n] [--key file]\n"
+	"                [--authorized file] [--buffers size]\n"
 	"                [--congestion name] [--insecure]\n"
 	"                --store folder --listen link [model]\n"
 	"       dl-sync run [-qv] [-H steps] [-o model] [--run name]\n"
@@ -40,7 +41,7 @@ static const char usage[] =
 	"                [--momentum mu] [--nesterov | --no-nesterov]\n"
 	"                [--global codec] [--threads n]\n"
 	"                --store folder --record folder tape model\n"
-	"       dl-sync end [-q] [--insecure] link\n"
+	"       dl-sync end [-q] [--key file] [--insecure] link\n"
 	"       dl-sync -h | -V\n";
 
 int main(int argc, char **argv)

@@ -15,6 +15,7 @@
 struct learn_options {
 	struct dl_address address;
 	struct dl_tcp tcp; /* of it */
+	const char *key;   /* likewise: a file */
 	enum dl_insecure insecure;
 	char *const *command;
 	char name[DL_NAME_MAX + 1];

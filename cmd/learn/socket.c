@@ -66,14 +66,20 @@ static int on_welcome(
 	return 0;
 }
 
+/* It would say the same next time. */
+static int is_final(int code)
+{
+	return code == DL_USAGE || code == DL_DATA || code == DL_PROTOCOL ||
+	       code == DL_NOPERM;
+}
+
 static int on_error(
 	struct learner *l, const struct dl_message *m, struct dl_err *e)
 {
 	char text[400];
 
 	dl_scrub(text, sizeof text, m->text, m->text_n);
-	if (m->code == DL_USAGE || m->code == DL_DATA ||
-		m->code == DL_PROTOCOL || m->code == DL_NOPERM)
+	if (is_final(m->code))
 		l->uplink.fatal = m->code;
 	return dl_fail(e, m->code, "%s", text);
 }
@@ -263,9 +269,10 @@ static void lost(struct learner *l, const struct dl_err *why, int64_t now)
 	struct dl_learn_event ev = {.kind = DL_LE_LOST, .now = now};
 	int welcomed = up->welcomed;
 
-	/* Who was never a syncer will not become one. */
-	if (!l->core && why->code == DL_PROTOCOL)
-		up->fatal = DL_PROTOCOL;
+	/* Who was never a syncer, or lets us in, will not change. Later on
+	 * what is said before a session is anybody's word. */
+	if (!l->core && is_final(why->code))
+		up->fatal = why->code;
 	up->bytes_in += up->conn.main.bytes_in;
 	up->bytes_out += up->conn.main.bytes_out;
 	dl_loop_remove(&l->loop, up->conn.main.fd);
@@ -294,6 +301,9 @@ static void dial(
 	struct learner *l, const struct dl_address *address, int64_t now)
 {
 	const struct learn_options *o = l->options;
+	/* Of any run: hello names it, and the answer is the syncer's own. */
+	struct dl_handshake_config session = {
+		o->address.own, o->address.key, ""};
 	struct dl_conn_config c = {.handlers = &handlers,
 		.ctx = l,
 		.control = {16 << 20, 16 << 20},
@@ -302,7 +312,8 @@ static void dial(
 		.beat_ns = o->heartbeat_ns,
 		.silence_ns = BEATS_MISSED * (o->heartbeat_ns > syncer_beat
 							     ? o->heartbeat_ns
-							     : syncer_beat)};
+							     : syncer_beat),
+		.session = o->address.own ? &session : NULL};
 	struct dl_err e;
 	int fd, code = dl_address_connect(
 			address, o->insecure, &fd, &l->uplink.child, &e);

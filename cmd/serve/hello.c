@@ -157,7 +157,7 @@ int peer_hello(struct peer *peer, const struct dl_message *m, struct dl_err *e)
 	if (peer->state != PEER_STRANGER)
 		return dl_fail(e, DL_PROTOCOL, "hello comes twice");
 	strcpy(peer->name, m->name);
-	if (check_hello(s, m, e) || rights_hello(peer, m, e)) {
+	if (rights_hello(peer, m, e) || check_hello(s, m, e)) {
 		refuse(peer, e->code, e->text, now);
 		return 0;
 	}

@@ -1,15 +1,18 @@
 #include "cmd/serve/options.h"
 
 #include "cmd/cmd.h"
+#include "cmd/key.h"
 #include "cmd/link.h"
 
-enum { LISTEN = SYNC_OPTIONS, TAPE, RECORD, INSECURE };
+enum { LISTEN = SYNC_OPTIONS, TAPE, RECORD, KEY, AUTHORIZED, INSECURE };
 
 static const char shorts[] = "+" SYNC_SHORT CMD_SHORT;
 static const struct option longs[] = {
 	{"listen", required_argument, NULL, LISTEN},
 	{"tape", required_argument, NULL, TAPE},
 	{"record", required_argument, NULL, RECORD},
+	{"key", required_argument, NULL, KEY},
+	{"authorized", required_argument, NULL, AUTHORIZED},
 	{"insecure", no_argument, NULL, INSECURE},
 	LINK_LONG,
 	SYNC_LONG,
@@ -39,6 +42,12 @@ static void read_option(struct serve_options *o, int opt)
 	case RECORD:
 		o->record = optarg;
 		break;
+	case KEY:
+		o->key_file = optarg;
+		break;
+	case AUTHORIZED:
+		o->authorized = optarg;
+		break;
 	case INSECURE:
 		o->insecure = o->insecure == DL_INSECURE_NO
 				      ? DL_INSECURE_LOOPBACK
@@ -48,6 +57,17 @@ static void read_option(struct serve_options *o, int opt)
 		if (!sync_option(&o->sync, opt) && !link_option(&o->tcp, opt))
 			cmd_common_option(opt);
 	}
+}
+
+/* Either every tcp listener is a session's, or none is. */
+static void check_session(const struct serve_options *o)
+{
+	if (o->key_file && o->insecure)
+		cmd_usage("--key and --insecure: one or the other");
+	if (o->key_file && !o->authorized)
+		cmd_usage("--key: who is --authorized?");
+	if (o->authorized && !o->key_file)
+		cmd_usage("--authorized: needs --key");
 }
 
 void serve_options_read(struct serve_options *o, int argc, char **argv)
@@ -66,4 +86,6 @@ void serve_options_read(struct serve_options *o, int argc, char **argv)
 	if (!o->listens)
 		cmd_usage("serve: where to --listen?");
 	link_set_up(o->listen, o->listens, &o->tcp);
+	check_session(o);
+	o->key = key_use_to_listen(o->key_file, o->listen, o->listens);
 }

@@ -18,6 +18,8 @@ struct serve_options {
 	size_t listens;
 	struct dl_tcp tcp; /* of those that are tcp */
 	enum dl_insecure insecure;
+	const char *key_file; /* NULL: no sessions */
+	struct dl_key *key;   /* read from it */
 };
 
 /* Reads them from the arguments after `serve`; exits 64 when they are bad. */

@@ -167,13 +167,16 @@ static void turn(void *ctx, int fd, short revents)
 	work(ctx, revents, dl_now());
 }
 
-static void take_in(struct server *s, int fd, int64_t now)
+static void take_in(
+	struct server *s, int fd, const struct dl_key *own, int64_t now)
 {
+	struct dl_handshake_config session = {own, NULL, s->run->name};
 	struct dl_conn_config c = {.handlers = &peer_handlers,
 		.control = hello_limits,
 		.data = nothing,
 		.queue = DL_CONN_QUEUE + 2 * s->layout_text.len,
-		.beat_ns = beat_time};
+		.beat_ns = beat_time,
+		.session = own ? &session : NULL};
 	struct peer *peer = dl_alloc(sizeof *peer);
 
 	peer->server = s;
@@ -186,8 +189,18 @@ static void take_in(struct server *s, int fd, int64_t now)
 	s->peer = peer;
 }
 
+static const struct dl_key *key_at(const struct server *s, int listener)
+{
+	size_t i = 0;
+
+	while (s->listener[i] != listener)
+		i++;
+	return s->address[i].own;
+}
+
 int peers_accept(struct server *s, int listener, int64_t now)
 {
+	const struct dl_key *own = key_at(s, listener);
 	struct dl_err e;
 	int fd;
 
@@ -197,7 +210,7 @@ int peers_accept(struct server *s, int listener, int64_t now)
 		if (fd < 0)
 			return 0;
 		if (gate_enter(s, fd, now))
-			take_in(s, fd, now);
+			take_in(s, fd, own, now);
 		else
 			close(fd);
 	}

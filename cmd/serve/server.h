@@ -10,6 +10,7 @@
 #include "cmd/serve/peer.h"
 #include "cmd/status.h"
 #include "cmd/sync/globals.h"
+#include "link/authorized.h"
 #include "link/loop.h"
 #include "state/tape.h"
 

@@ -15,6 +15,20 @@
 
 enum { BACKLOG = 64 };
 
+/* The key in front of a host: what follows it, or NULL when it is none. */
+static const char *parse_key(struct dl_address *a, const char *s)
+{
+	const char *at = strchr(s, '@');
+
+	if (!at)
+		return s;
+	a->keyed = 1;
+	if (strchr(at + 1, '@') ||
+		dl_key_parse(a->key, s, (size_t)(at - s), NULL))
+		return NULL;
+	return at + 1;
+}
+
 static int parse_tcp(struct dl_address *a, const char *s)
 {
 	const char *colon = strrchr(s, ':');
@@ -72,7 +86,11 @@ int dl_address_parse(struct dl_address *a, const char *s, struct dl_err *e)
 			"\"%s\" is no link: unix:PATH, tcp:HOST:PORT, "
 			"exec:COMMAND or dir:PATH",
 			shown);
-	if (parse_tcp(a, s + 4))
+	s = parse_key(a, s + 4);
+	if (!s)
+		return dl_fail(e, DL_USAGE,
+			"\"%s\": what is before @ is no public key", shown);
+	if (parse_tcp(a, s))
 		return dl_fail(
 			e, DL_USAGE, "\"%s\" is not tcp:HOST:PORT", shown);
 	return 0;
@@ -88,6 +106,18 @@ static void print_rest(
 	dl_scrub(out + n, DL_ADDRESS_MAX - n, rest, strlen(rest));
 }
 
+static void print_tcp(char out[DL_ADDRESS_MAX], const struct dl_address *a)
+{
+	const char *format =
+		strchr(a->host, ':') ? "tcp:%s%s[%s]:%s" : "tcp:%s%s%s:%s";
+	char key[DL_KEY_TEXT + 1] = "";
+
+	if (a->keyed)
+		dl_key_print(key, a->key);
+	snprintf(out, DL_ADDRESS_MAX, format, key, a->keyed ? "@" : "", a->host,
+		a->port);
+}
+
 char *dl_address_print(char out[DL_ADDRESS_MAX], const struct dl_address *a)
 {
 	if (a->kind == DL_LINK_EXEC)
@@ -96,10 +126,8 @@ char *dl_address_print(char out[DL_ADDRESS_MAX], const struct dl_address *a)
 		print_rest(out, "dir:", a->folder);
 	else if (a->kind == DL_LINK_UNIX)
 		snprintf(out, DL_ADDRESS_MAX, "unix:%s", a->path);
-	else if (strchr(a->host, ':'))
-		snprintf(out, DL_ADDRESS_MAX, "tcp:[%s]:%s", a->host, a->port);
 	else
-		snprintf(out, DL_ADDRESS_MAX, "tcp:%s:%s", a->host, a->port);
+		print_tcp(out, a);
 	return out;
 }
 
@@ -161,9 +189,14 @@ static int look_up(
 static int resolve(const struct dl_address *a, enum dl_insecure allowed,
 	struct addrinfo **out, struct dl_err *e)
 {
+	if (a->own)
+		allowed = DL_INSECURE_ANYWHERE;
+	if (a->keyed && !a->own)
+		return dl_fail(e, DL_USAGE, "a session needs --key");
 	if (allowed == DL_INSECURE_NO)
 		return dl_fail(e, DL_USAGE,
-			"plain tcp needs --insecure, or use unix:PATH");
+			"plain tcp needs --insecure; a session needs --key "
+			"and tcp:KEY@HOST:PORT");
 	if (look_up(a, out, e))
 		return e->code;
 	if (allowed == DL_INSECURE_ANYWHERE || is_loopback((*out)->ai_addr))

@@ -3,6 +3,7 @@
  *
  *	unix:/path        a unix socket
  *	tcp:host:port     plain tcp; [::1] for addresses with colons
+ *	tcp:KEY@host:port a session over tcp with who has that public key
  *	exec:command      a command's standard input and output
  *	dir:/path         a folder, the spool of a run (link/spool.h)
  *
@@ -15,6 +16,7 @@
 
 #include "base/err.h"
 #include "link/child.h"
+#include "link/key.h"
 #include "link/tcp.h"
 
 enum dl_link_kind { DL_LINK_UNIX, DL_LINK_TCP, DL_LINK_EXEC, DL_LINK_DIR };
@@ -23,16 +25,20 @@ enum { DL_ADDRESS_MAX = 320, DL_PEER_MAX = 320 };
 
 struct dl_address {
 	enum dl_link_kind kind;
-	char host[256]; /* tcp: without brackets */
-	char port[6];	/* tcp: decimal; 0 lets the system choose (listen) */
+	char host[256];	   /* tcp: without brackets */
+	char port[6];	   /* tcp: decimal; 0 lets the system choose (listen) */
 	struct dl_tcp tcp; /* tcp: how its sockets are set up */
-	char path[104]; /* unix: fits sun_path everywhere */
-	uint64_t inode; /* of path, while we listen there */
-	const char *command; /* exec: in the string that was parsed */
-	const char *folder;  /* dir: likewise */
+	int keyed;	   /* tcp: with a key in front of the host */
+	unsigned char key[DL_KEY];
+	const struct dl_key *own; /* tcp: of this end, in a session; borrowed,
+				   * and NULL after parse */
+	char path[104];		  /* unix: fits sun_path everywhere */
+	uint64_t inode;		  /* of path, while we listen there */
+	const char *command;	  /* exec: in the string that was parsed */
+	const char *folder;	  /* dir: likewise */
 };
 
-/* How plain tcp is allowed: how often --insecure was said. */
+/* How plain tcp, without own, is allowed: how often --insecure was said. */
 enum dl_insecure {
 	DL_INSECURE_NO,	      /* no tcp */
 	DL_INSECURE_LOOPBACK, /* tcp to and from this machine only */
@@ -42,7 +48,8 @@ enum dl_insecure {
 /* 64 with the fact when s is none. A command or folder stays where it is in s.
  */
 int dl_address_parse(struct dl_address *a, const char *s, struct dl_err *e);
-/* "unix:/path", "tcp:127.0.0.1:4000"; a long command is cut; returns out. */
+/* "unix:/path", "tcp:127.0.0.1:4000", keys in full; a long command is cut;
+ * returns out. */
 char *dl_address_print(char out[DL_ADDRESS_MAX], const struct dl_address *a);
 
 /*

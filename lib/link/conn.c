@@ -12,6 +12,7 @@ void dl_conn_init(
 	*c = (struct dl_conn){
 		.config = *cf, .handshake = now + DL_CONN_HANDSHAKE};
 	dl_stream_init(&c->main, fd, cf->session, now);
+	c->config.session = NULL; /* only what it points to stays */
 	dl_reader_init(&c->reader[DL_CHANNEL_CONTROL], cf->control);
 	dl_reader_init(&c->reader[DL_CHANNEL_DATA], cf->data);
 }

@@ -17,6 +17,8 @@
 #include "link/signals.h"
 #include "tests/tap.h"
 
+#define KEY "qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqo="
+
 static void test_parse(const char *s, const char *prints)
 {
 	char text[DL_ADDRESS_MAX];
@@ -43,6 +45,13 @@ static void test_addresses(void)
 	test_parse("", NULL);
 	test_parse("/run/dl.sock", NULL);
 	test_parse("unix:", NULL);
+	test_parse("tcp:" KEY "@localhost:4000", "tcp:" KEY "@localhost:4000");
+	test_parse("tcp:" KEY "@[::1]:0", "tcp:" KEY "@[::1]:0");
+	test_parse("tcp:@h:1", NULL);
+	test_parse("tcp:x" KEY "@h:1", NULL);
+	test_parse("tcp:h@" KEY ":1", NULL);
+	test_parse("tcp:" KEY "@" KEY "@h:1", NULL);
+	test_parse("tcp:" KEY "@", NULL);
 	test_parse("tcp:host", NULL);
 	test_parse("tcp::1", NULL);
 	test_parse("tcp:[]:1", NULL);
