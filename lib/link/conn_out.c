@@ -166,8 +166,10 @@ int dl_conn_has_output(const struct dl_conn *c)
 
 int dl_conn_has_queue(const struct dl_conn *c)
 {
-	return dl_stream_waits(&c->main) || c->main.begun.written ||
-	       c->out.item || control_waiting(c, &c->out);
+	if (!dl_stream_ready(&c->main) || dl_stream_waits(&c->main))
+		return dl_stream_waits(&c->main);
+	return c->main.begun.written || c->out.item ||
+	       control_waiting(c, &c->out);
 }
 
 int dl_conn_write(struct dl_conn *c, int64_t now, struct dl_err *e)
