@@ -22,6 +22,7 @@ net_skip() {
 		nft add chain ip t in '{ type filter hook prerouting priority 0; }'
 		nft add rule ip t in numgen random mod 100 '<' 1 drop
 		mount --bind /dev/null /etc/hosts
+		mount --bind /dev/null /etc/resolv.conf
 	END
 	echo "no namespaces, or no veth, bridge, tbf or nft in them"
 }
@@ -33,6 +34,7 @@ net_setup() {
 	declare -gA space=() place=()
 	hosts=$BATS_TEST_TMPDIR/hosts
 	echo 127.0.0.1 localhost >"$hosts"
+	: >"$BATS_TEST_TMPDIR/resolv.conf"
 	namespace hub
 	at hub ip link add name bridge type bridge
 	at hub ip link set dev bridge up
@@ -55,11 +57,13 @@ net_teardown() {
 	done
 }
 
-# namespace NAME: one whose /etc/hosts is the test's.
+# namespace NAME: one whose names are the test's, as are its name servers.
 namespace() {
+	# shellcheck disable=SC2016 # of sh
 	setpriv --pdeathsig KILL unshare -n -m sh -c \
-		'mount --bind "$0" /etc/hosts && exec sleep infinity' \
-		"$hosts" 3>&- &
+		'mount --bind "$0" /etc/hosts &&
+			mount --bind "${0%/*}/resolv.conf" /etc/resolv.conf &&
+			exec sleep infinity' "$hosts" 3>&- &
 	space[$1]=$!
 	wait_for grep -q sleep "/proc/$!/comm"
 	at "$1" ip link set dev lo up
@@ -100,6 +104,11 @@ move() {
 
 	others=$(grep -v " $1\$" "$hosts")
 	printf '%s\n' "$others" "10.9.0.$2 $1" >"$hosts"
+}
+
+# nowhere SITE NUMBER: what it sends to that address is lost without a word.
+nowhere() {
+	at "$1" ip neighbour add "10.9.0.$2" lladdr 02:00:00:00:00:01 dev wan
 }
 
 # rate SITE RATE QUEUE [BURST]: both ways, with so many bytes waiting at most.

@@ -105,13 +105,30 @@ goes_on() {
 	sites syncer ann
 	# The second leads nowhere, and the system prefers it, as the nearer.
 	echo "10.9.0.3 syncer" >>"$hosts"
-	at ann ip neighbour add 10.9.0.3 lladdr 02:00:00:00:00:03 dev wan
+	nowhere ann 3
 	link=tcp:10.9.0.1:4000 syncer "${plain[@]}"
 	learner ann "${plain[@]}"
 	wait_for has 1 "trying again" ann.log
 	wait_for pushed ann
 	at ann dl-join "${plain[@]}" -o joined.safetensors "$link"
 	dl-frag check joined.safetensors
+}
+
+@test "a name server that is silent stops no trainer" {
+	sites syncer ann
+	syncer "${plain[@]}"
+	stub
+	idler ann 0.1
+	wait_for pushed ann
+	nowhere ann 3
+	echo 127.0.0.1 localhost >"$hosts"
+	printf '%s\n' "nameserver 10.9.0.3" "options timeout:30 attempts:5" >resolv.conf
+	kill "${pid[syncer]}"
+	ends syncer
+	wait_for has 1 "trying again" ann.log
+	# By then a look-up has begun, and it lasts minutes.
+	steps=$(grep -c go orders.ann)
+	wait_for has $((steps + 30)) go orders.ann
 }
 
 @test "learners behind one address only dial out, and so do those who join" {
@@ -153,6 +170,7 @@ stub() {
 		#!/bin/bash
 		echo "ready 1" >&4
 		while read -r order fragment path <&3; do
+			echo "$order" >>orders.$DL_NAME
 			case $order in
 			go) sleep "$1"; echo "step 16 1.0" ;;
 			send) cp "cut/$(printf %03d "$fragment").frag" "$path"
