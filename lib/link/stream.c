@@ -275,6 +275,7 @@ static int write_plain(struct dl_stream *s, struct dl_batch *b, size_t *frames,
 
 	if (code)
 		return code;
+	dl_tcp_took(&s->pace, s->fd, taken, now);
 	done += taken;
 	*more = done == b->bytes;
 	*frames = count(s, b, done);

@@ -14,6 +14,7 @@
 #include "link/frame.h"
 #include "link/rate.h"
 #include "link/session.h"
+#include "link/tcp.h"
 
 struct dl_stream {
 	int fd;
@@ -33,6 +34,7 @@ struct dl_stream {
 	} begun;
 	/* private */
 	struct dl_session *session; /* NULL: plain */
+	struct dl_tcp_pace pace;    /* when plain */
 	struct dl_buf in;	    /* received, not yet parsed */
 };
 

@@ -11,6 +11,10 @@ enum {
 	/* What may wait in the kernel, unsent: a heartbeat waits behind no
 	 * more than this, and it is enough to keep a fast link busy. */
 	NOTSENT_LOWAT = 128 * 1024,
+	/* A very fast one runs dry with that before its sender wakes. */
+	FAST_LOWAT = 2 << 20,
+	FAST = 8 << 20,	   /* bytes in a window, or more: 800 MB/s */
+	WINDOW = 10000000, /* nanoseconds */
 	/* How often a connection is asked for again: an address where nobody
 	 * answers is given up after some seconds, for the next one. */
 	SYN_AGAIN = 2,
@@ -62,6 +66,21 @@ int dl_tcp_apply(const struct dl_tcp *t, int fd, struct dl_err *e)
 		code = set_buffer(
 			fd, SO_RCVBUF, t->buffers, "net.core.rmem_max", e);
 	return code;
+}
+
+void dl_tcp_took(struct dl_tcp_pace *p, int fd, size_t n, int64_t now)
+{
+	int fast, lowat;
+
+	p->bytes += n;
+	if (now - p->since < WINDOW)
+		return;
+	fast = p->bytes >= FAST && now - p->since < 2 * WINDOW;
+	lowat = fast ? FAST_LOWAT : NOTSENT_LOWAT;
+	if (fast != p->fast)
+		setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &lowat,
+			sizeof(lowat));
+	*p = (struct dl_tcp_pace){now, 0, fast};
 }
 
 int dl_tcp_check(const struct dl_tcp *t, struct dl_err *e)
