@@ -93,7 +93,7 @@ static int take_frames(
 	struct dl_frame f;
 	int code;
 
-	while (!s->deaf && !s->paused) {
+	while (at < s->in.len && !s->deaf && !s->paused) {
 		if (parse(s, &f, at, &used, e))
 			return explain(s, e);
 		if (!used)
