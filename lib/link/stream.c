@@ -62,22 +62,35 @@ static int parse(struct dl_stream *s, struct dl_frame *f, size_t at,
 			  : dl_frame_parse(f, p, n, used, e);
 }
 
+/* Can what has come be the beginning of n bytes at word, or more than them? */
+static int begins(const struct dl_stream *s, const char *word, size_t n)
+{
+	return memcmp(s->in.data, word, s->in.len < n ? s->in.len : n) == 0;
+}
+
 /* The first bytes are no frame: the other may want a session, or think that we
- * do and have said why there is none. */
+ * do and have said why there is none. 0 while that is not known. */
 static int explain(struct dl_stream *s, struct dl_err *e)
 {
 	static const char magic[] = {'d', 'l', '-', 't', 'o', 'o', 'l', 's'};
+	static const char error[] = {'e', 'r', 'r', 'o', 'r', ' '};
 	const char *p = (const char *)s->in.data;
 	char words[DL_PREFACE_LINE];
 	size_t n;
 
 	if (s->session || s->bytes_in != s->in.len)
 		return e->code;
-	if (!dl_preface_line(p, s->in.len, &n, NULL) && n &&
-		dl_preface_refused(p, n, e))
+	if (begins(s, error, sizeof(error)) &&
+		!dl_preface_line(p, s->in.len, &n, NULL)) {
+		if (!n)
+			return 0;
+		if (dl_preface_refused(p, n, e))
+			return e->code;
+	}
+	if (!begins(s, magic, sizeof(magic)))
 		return e->code;
-	if (s->in.len < sizeof(magic) || memcmp(p, magic, sizeof(magic)) != 0)
-		return e->code;
+	if (s->in.len < sizeof(magic))
+		return 0;
 	n = dl_preface_refuse(
 		words, DL_PROTOCOL, "no sessions here, plain tcp only");
 	if (send(s->fd, words, n, MSG_NOSIGNAL | MSG_DONTWAIT) > 0)

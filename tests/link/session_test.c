@@ -284,6 +284,20 @@ static void test_replay(struct way *w)
 	close_way(w);
 }
 
+/* Words to a plain end, a byte at a time. */
+static void test_words(struct way *w, const char *words, const char *fact)
+{
+	open_way(w, NULL, NULL);
+	for (size_t i = 0; words[i] && !w->b.over; i++) {
+		if (send(w->at_b, words + i, 1, 0) != 1)
+			abort();
+		work(&w->b, 0);
+	}
+	ok(w->b.over && strstr(w->b.why.text, fact), "in pieces: %s",
+		w->b.why.text);
+	close_way(w);
+}
+
 static void test_refused(struct way *w)
 {
 	open_way(w, &misled, &syncer);
@@ -308,6 +322,8 @@ static void test_refused(struct way *w)
 			strstr(w->b.why.text, "asks for a session"),
 		"a session to plain: %s; %s", w->a.why.text, w->b.why.text);
 	close_way(w);
+	test_words(w, "dl-tools 1 ", "asks for a session");
+	test_words(w, "error 77 not you\n", "not you");
 }
 
 /* The slow get no further, and cost little. */
