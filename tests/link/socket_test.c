@@ -245,12 +245,12 @@ static void test_loop(void)
 	c[0].remove = a[0];
 	dl_loop_once(&l, INT64_MAX, &e);
 	ok(c[0].calls == 2 && c[1].calls == 1, "for the events asked for");
-	dl_loop_set(&l, a[0], POLLIN, count, &c[0]);
 	dl_loop_set(&l, b[0], POLLIN, count, &c[1]);
+	dl_loop_set(&l, a[0], POLLIN, count, &c[0]);
 	if (write(a[1], "c", 1) != 1)
 		abort();
 	c[0].remove = a[0];
-	c[1].remove = a[0]; /* b is first in the list now */
+	c[1].remove = a[0]; /* b is first in the list */
 	dl_loop_once(&l, INT64_MAX, &e);
 	ok(c[0].calls == 2 && c[1].calls == 2,
 		"one that is removed is not called any more");
