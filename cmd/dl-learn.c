@@ -150,7 +150,6 @@ int main(int argc, char **argv)
 	struct dl_err e;
 
 	cmd_init("dl-learn", usage);
-	default_name(&o);
 	while ((opt = getopt_long(
 			argc, argv, "+n:s:" CMD_SHORT, options, NULL)) != -1)
 		read_option(&o, opt);
@@ -166,6 +165,9 @@ int main(int argc, char **argv)
 	if (optind >= argc)
 		cmd_usage("no command to train with");
 	o.command = argv + optind;
+	/* Who has a key is called what goes with it. */
+	if (!*o.name && !o.key)
+		default_name(&o);
 	code = learner_run(&o);
 	dl_key_free(key);
 	return code;

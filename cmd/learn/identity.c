@@ -36,6 +36,8 @@ int identity_take(
 {
 	const char *name = m->name && *m->name ? m->name : l->name;
 
+	if (!*name)
+		return dl_fail(e, DL_PROTOCOL, "welcome says no name");
 	if (l->core && strcmp(name, l->name) != 0)
 		return dl_fail(e, DL_PROTOCOL, "calls %s %s", l->name, name);
 	if (l->core)

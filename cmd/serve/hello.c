@@ -161,7 +161,9 @@ int peer_hello(struct peer *peer, const struct dl_message *m, struct dl_err *e)
 		refuse(peer, e->code, e->text, now);
 		return 0;
 	}
-	if (m->role == DL_ROLE_OBSERVER) {
+	if (m->role == DL_ROLE_LEARNER && !*peer->name) {
+		refuse(peer, DL_PROTOCOL, "a learner without a name", now);
+	} else if (m->role == DL_ROLE_OBSERVER) {
 		begin_observer(peer, now);
 	} else if (m->role == DL_ROLE_ENDER) {
 		peer->state = PEER_ENDER; /* end is due when hello was */

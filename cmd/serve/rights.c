@@ -148,17 +148,16 @@ static int not_yours(
 static int take_name(
 	struct peer *peer, const struct dl_message *m, struct dl_err *e)
 {
-	enum dl_claim claim = DL_CLAIM_NAME;
+	enum dl_claim claim;
 	uint32_t slot = 0;
 
-	if (m->role == DL_ROLE_LEARNER || *m->name)
-		claim = dl_authorized_claim(peer->may, m->name, &slot);
-	if (claim == DL_CLAIM_NOT)
-		return not_yours(peer->may, m->name, e);
-	if (m->role != DL_ROLE_LEARNER) {
+	if (!*peer->name)
 		strcpy(peer->name, peer->may->name);
+	claim = dl_authorized_claim(peer->may, peer->name, &slot);
+	if (claim == DL_CLAIM_NOT)
+		return not_yours(peer->may, peer->name, e);
+	if (m->role != DL_ROLE_LEARNER)
 		return 0;
-	}
 	if (claim == DL_CLAIM_ANY)
 		return group_place(peer, m->instance, e);
 	if (claim == DL_CLAIM_MEMBER)

@@ -56,8 +56,8 @@ struct dl_message {
 	enum dl_role role;
 	/* Strings are NUL-terminated and hold no NUL; NULL packs as "". */
 	const char *run;    /* HELLO: "" for any */
-	const char *name;   /* HELLO: a good name; "" only from others than
-			     * learners; WELCOME: the learner's from now on,
+	const char *name;   /* HELLO: a good name, or "": a learner's is
+			     * then as its key has it; WELCOME: the learner's from now on,
 			     * or "" */
 	const char *layout; /* HELLO: its hash; "" takes the syncer's */
 	const char *codecs; /* HELLO: what it can decode, space between */

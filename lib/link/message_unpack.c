@@ -129,8 +129,6 @@ static int check_fields(const struct dl_message *m, struct dl_err *e)
 		return dl_fail(e, DL_PROTOCOL,
 			"dl.refusal is \"%s\" though dl.taken is \"%s\"",
 			dl_refusal_name(m->refusal), dl_taken_name(m->taken));
-	if (m->kind == DL_MSG_HELLO && m->role == DL_ROLE_LEARNER && !*m->name)
-		return dl_fail(e, DL_PROTOCOL, "dl.learner is \"\"");
 	if (dl_message_has_data(m->kind) && !*m->codec)
 		return dl_fail(e, DL_PROTOCOL, "dl.codec is \"\"");
 	return 0;
