@@ -98,6 +98,17 @@ static void on_bye(struct learner *l, const struct dl_message *m)
 		learner_finish(l);
 }
 
+static void say_refused(struct learner *l, const struct dl_message *m)
+{
+	/* What is barred will be so in every round. */
+	int again = m->refusal == DL_REFUSED_BARRED && l->uplink.barred++;
+
+	(again ? cmd_debug : cmd_warn)("push %llu of fragment %u was refused: "
+				       "%s",
+		(unsigned long long)m->seq, m->fragment,
+		dl_refusal_name(m->refusal));
+}
+
 static int on_message(void *ctx, struct dl_conn *c, const struct dl_message *m,
 	struct dl_err *e)
 {
@@ -127,9 +138,7 @@ static int on_message(void *ctx, struct dl_conn *c, const struct dl_message *m,
 	case DL_MSG_TAKEN:
 		ev.kind = DL_LE_TAKEN;
 		if (m->taken == DL_TAKEN_REFUSED)
-			cmd_warn("push %llu of fragment %u was refused: %s",
-				(unsigned long long)m->seq, m->fragment,
-				dl_refusal_name(m->refusal));
+			say_refused(l, m);
 		break;
 	case DL_MSG_END:
 		ev.kind = DL_LE_END;
@@ -390,7 +399,8 @@ static void socket_work(struct learner *l, int64_t now)
 		lost(l, &e, now);
 		return;
 	}
-	dl_loop_set(&l->loop, up->conn.main.fd, dl_conn_events(&up->conn), turn, l);
+	dl_loop_set(
+		&l->loop, up->conn.main.fd, dl_conn_events(&up->conn), turn, l);
 }
 
 static int64_t socket_wake(const struct learner *l)

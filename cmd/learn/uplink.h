@@ -39,6 +39,7 @@ struct uplink {
 	int welcomed;	       /* and the syncer has answered hello */
 	int parting;	       /* bye has been said */
 	int ended;	       /* the syncer has said that the run is over */
+	int barred;	       /* has had pushes that it may not make */
 	int fatal;	       /* there is no use in trying again */
 	unsigned failures;     /* in a row, without a welcome */
 	int64_t retry_at;      /* INT64_MAX: connected, looking up, or child
