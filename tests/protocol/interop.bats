@@ -73,3 +73,30 @@ other() {
 	has 3 "^global .*base=1.* codec=int8" bob.log
 	! grep "^> want\|taken=refused" bob.log
 }
+
+@test "a learner of another make comes by a session, in either suite" {
+	python3 -c 'import cryptography' 2>/dev/null ||
+		skip "python3-cryptography is not installed"
+	umask 077
+	for name in syncer ann bob carl; do
+		dl-key gen >$name.key
+		echo "$(dl-key pub <$name.key) $name" >>authorized
+	done
+	link=tcp:127.0.0.1:0 syncer --key syncer.key --authorized authorized \
+		--steps 200
+	wait_for has 1 "listens at tcp" syncer.log
+	door=tcp:$(dl-key pub <syncer.key)@127.0.0.1
+	door+=:$(sed -n 's/.*listens at tcp:.*://p' syncer.log)
+	other bob "$door" -v --key bob.key --suites ChaChaPoly
+	other carl "$door" -v --key carl.key --suites AESGCM,ChaChaPoly
+	wait_for has 1 "^welcome" bob.log
+	wait_for has 1 "^welcome" carl.log
+	link=$door learner ann --key ann.key
+	ends syncer
+	ends ann
+	ends bob
+	ends carl
+	! grep "taken=refused" bob.log carl.log
+	has 1 "^global .*final=1" bob.log
+	has 1 "^global .*final=1" carl.log
+}
