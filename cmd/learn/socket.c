@@ -10,6 +10,8 @@
 
 /* A syncer is gone when so many heartbeats, ours or its own, are missing. */
 enum { BEATS_MISSED = 5 };
+/* No syncer reads more in a hello; who says none is sent all. */
+enum { VERSIONS_MAX = 3072 };
 enum { SH_CANNOT_RUN = 126, SH_NOT_FOUND = 127 };
 
 static const int64_t syncer_beat = 2 * DL_SECOND;
@@ -188,6 +190,7 @@ static void put_codecs(struct dl_buf *out)
 static void hello(struct learner *l)
 {
 	uint32_t fragments = l->core ? l->layout.fragments : 0;
+	int told = fragments <= VERSIONS_MAX;
 	struct dl_version *versions =
 		dl_alloc_array(fragments ? fragments : 1, sizeof *versions);
 	struct dl_buf codecs = DL_BUF_INIT;
@@ -197,7 +200,7 @@ static void hello(struct learner *l)
 		.name = l->name,
 		.instance = l->instance,
 		.layout = l->core ? l->layout.hash : "",
-		.fragments = fragments,
+		.fragments = told ? fragments : 0,
 		.versions = versions};
 	struct dl_learn_info info;
 

@@ -24,8 +24,7 @@ teardown() {
 	[ "$status" -eq 0 ]
 	[ "${#lines[@]}" -eq 1 ]
 	[ "$output" -ge 70 ]
-	wait_for has "$output" "is sent away: \|eve is gone: " syncer.log
-	[ "$(grep -c "is sent away: \|eve is gone: " syncer.log)" -eq "$output" ]
+	away "$output" "is sent away: |eve is gone: "
 	merged=$(grep -c '"merged"' tape)
 	wait_for has $((merged + 3)) '"merged"' tape
 }

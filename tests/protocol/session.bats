@@ -89,7 +89,7 @@ damaged() {
 	# One more was whole.
 	[ "$(grep -c '"join".*"learner":"w' tape)" -eq $((welcome + 1)) ]
 	[ "$(grep -c '"step".*"learner":"w' tape)" -eq $((all - step + 1)) ]
-	told "$gone" "tcp:127[0-9.:]* is sent away: "
+	away "$gone" "tcp:127[0-9.:]* is sent away: "
 	told $((welcome + 1)) "w[0-7] is gone: "
 	goes_on
 }

@@ -83,6 +83,19 @@ pushed() {
 	has "${2:-1}" "\"push\".*\"learner\":\"$1\"" tape
 }
 
+# away N PATTERN: the syncer's log has exactly so many lines about peers who were
+# sent away that match, or counts them among those left out.
+away() {
+	wait_for away_at_least "$1" "$2"
+	! away_at_least $(($1 + 1)) "$2"
+}
+
+away_at_least() {
+	[ "$(awk -v pattern="$2" '$0 ~ pattern { n++ }
+		/^dl-sync: and [0-9]+ more$/ { n += $3 } END { print n + 0 }' \
+		syncer.log)" -ge "$1" ]
+}
+
 held_out() {
 	dl-train eval --config m/config.json "$1" text | tail -n 1 | cut -f 2
 }
