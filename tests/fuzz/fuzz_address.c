@@ -22,6 +22,8 @@ static void check_print(const struct dl_address *a)
 		strcmp(again.host, a->host) != 0 ||
 		strcmp(again.port, a->port) != 0 ||
 		strcmp(again.path, a->path) != 0 ||
+		again.keyed != a->keyed ||
+		memcmp(again.key, a->key, sizeof(a->key)) != 0 ||
 		strcmp(dl_address_print(twice, &again), once) != 0)
 		abort();
 }
