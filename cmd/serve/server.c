@@ -53,6 +53,9 @@ static void send_to(struct server *s, const struct dl_sync_action *a)
 		break;
 	}
 	dl_conn_send(&peer->conn, &m);
+	/* Before the loop turns there may be merges to commit. */
+	if (a->kind == DL_ACT_OPEN)
+		dl_conn_flush(&peer->conn, dl_now());
 }
 
 /* Commits the merge of fragment p, or sees that it is tried again: until then
