@@ -18,17 +18,16 @@ for target; do
 		-rss_limit_mb=1024 -malloc_limit_mb=$memory -print_final_stats=1
 	[ ! -e "$source/dict/$target" ] || set -- "$@" \
 		-dict="$source/dict/$target"
-	tests/fuzz/fuzz_"$target" "$@" -artifact_prefix="$PWD/$target-" \
-		"work/$target" "$source/corpus/$target" >"$target.log" 2>&1
-	finding=
-	[ $? = 0 ] || {
+	log=$target.log finding=-
+	if ! tests/fuzz/fuzz_"$target" "$@" -artifact_prefix="$PWD/$target-" \
+		"work/$target" "$source/corpus/$target" >"$log" 2>&1; then
 		status=1
-		finding=$(sed -n 's/.*written to //p' "$target.log")
-		: "${finding:=see $PWD/$target.log}"
-	}
+		finding=$(sed -n 's/.*written to //p' "$log")
+		: "${finding:=see $PWD/$log}"
+	fi
 	printf '%s\t%s\t%s\t%s\n' "$target" \
-		"$(sed -n 's/^stat::number_of_executed_units: *//p' "$target.log")" \
-		"$(sed -n 's/.* cov: \([0-9]*\) .*/\1/p' "$target.log" | tail -n 1)" \
-		"${finding:--}"
+		"$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")" \
+		"$(sed -n 's/.* cov: \([0-9]*\) .*/\1/p' "$log" | tail -n 1)" \
+		"$finding"
 done
 exit $status
