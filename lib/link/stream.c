@@ -164,8 +164,10 @@ static int read_handshake(struct dl_stream *s, int64_t now, struct dl_err *e)
 	size_t got, used;
 	int code = receive(s, bytes, sizeof(bytes), &got, now, e);
 
+	if (s->closed)
+		return dl_fail(e, code, "closed during the handshake");
 	if (code)
-		return dl_at(e, "handshake");
+		return code;
 	if (!got || s->deaf)
 		return 0;
 	code = dl_session_begin(s->session, bytes, got, &used, e);
