@@ -9,14 +9,14 @@
 #include "cmd/key.h"
 #include "cmd/learn/apply.h"
 #include "cmd/learn/learner.h"
-#include "cmd/link.h"
 
 static const char usage[] =
 	"usage: dl-learn [-qv] [-n name] [--slot n] [-s seed] [--push codec]\n"
 	"                [--apply how] [--wait | --no-wait]\n"
 	"                [--heartbeat duration] [--poll duration]\n"
 	"                [--drain duration] [--stop-timeout duration]\n"
-	"                [--scratch folder] [--key file] [--buffers size]\n"
+	"                [--scratch folder] [--key file] [--streams n]\n"
+	"                [--window size] [--rate rate] [--buffers size]\n"
 	"                [--congestion name] [--insecure] link -- command ...\n"
 	"       dl-learn -h | -V\n";
 
@@ -51,6 +51,7 @@ static const struct option options[] = {
 	{"key", required_argument, NULL, KEY},
 	{"insecure", no_argument, NULL, INSECURE},
 	LINK_LONG,
+	DATA_LONG,
 	CMD_LONG,
 	{NULL, 0, NULL, 0},
 };
@@ -131,9 +132,23 @@ static void read_option(struct learn_options *o, int opt)
 				      : DL_INSECURE_ANYWHERE;
 		break;
 	default:
-		if (!link_option(&o->tcp, opt))
+		if (!link_option(&o->tcp, opt) && !data_option(&o->data, opt))
 			cmd_common_option(opt);
 	}
+}
+
+static void check_data(struct learn_options *o)
+{
+	enum dl_link_kind kind = o->address.kind;
+
+	if (o->data.streams > 1 && kind != DL_LINK_TCP && kind != DL_LINK_UNIX)
+		cmd_usage("--streams: for tcp and unix only");
+	if (o->data.window && o->data.streams < 2)
+		cmd_usage("--window: for several --streams only");
+	if (o->data.rate && kind == DL_LINK_DIR)
+		cmd_usage("--rate: not for folders");
+	if (!o->data.window)
+		o->data.window = DL_WINDOW;
 }
 
 int main(int argc, char **argv)
@@ -159,6 +174,7 @@ int main(int argc, char **argv)
 		cmd_usage("%s", e.text);
 	link_set_up(&o.address, 1, &o.tcp);
 	key = key_use(o.key, &o.address, 1);
+	check_data(&o);
 	optind++;
 	if (optind < argc && strcmp(argv[optind], "--") == 0)
 		optind++;

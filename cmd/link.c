@@ -1,6 +1,7 @@
 #include "cmd/link.h"
 
 #include "cmd/cmd.h"
+#include "link/conn.h"
 
 enum { BUFFERS_MIN = 4096, BUFFERS_MAX = 1 << 30 };
 
@@ -41,4 +42,26 @@ void link_set_up(struct dl_address *a, size_t n, const struct dl_tcp *t)
 		cmd_usage("--buffers: for tcp only");
 	if (!found && t->congestion)
 		cmd_usage("--congestion: for tcp only");
+}
+
+static uint64_t read_window(const char *arg)
+{
+	uint64_t bytes = cmd_size("--window", arg);
+
+	if (bytes < DL_WINDOW_MIN || bytes > DL_WINDOW_MAX)
+		cmd_usage("--window %s: not a size from 1Mi to 1Gi", arg);
+	return bytes;
+}
+
+int data_option(struct data_options *d, int opt)
+{
+	if (opt == DATA_RATE)
+		d->rate = cmd_rate("--rate", optarg);
+	else if (opt == DATA_STREAMS)
+		d->streams = cmd_u64("--streams", optarg, 1, DL_STREAMS_MAX);
+	else if (opt == DATA_WINDOW)
+		d->window = read_window(optarg);
+	else
+		return 0;
+	return 1;
 }

@@ -6,7 +6,13 @@
 
 #include "link/address.h"
 
-enum { LINK_BUFFERS = 1024, LINK_CONGESTION };
+enum {
+	LINK_BUFFERS = 1024,
+	LINK_CONGESTION,
+	DATA_RATE,
+	DATA_STREAMS,
+	DATA_WINDOW
+};
 
 /* Entries of getopt_long's tables for all of them. */
 #define LINK_LONG                                                              \
@@ -22,5 +28,21 @@ int link_option(struct dl_tcp *t, int opt);
 /* Sets up what is tcp of n addresses; exits 64 when options were given and
  * none is. */
 void link_set_up(struct dl_address *a, size_t n, const struct dl_tcp *t);
+
+/* How data is carried; 0: not given. */
+struct data_options {
+	uint64_t rate; /* bytes a second */
+	uint64_t streams, window;
+};
+
+#define DATA_LONG                                                              \
+	{"rate", required_argument, NULL, DATA_RATE},                          \
+		{"streams", required_argument, NULL, DATA_STREAMS},            \
+	{                                                                      \
+		"window", required_argument, NULL, DATA_WINDOW                 \
+	}
+
+/* As link_option. */
+int data_option(struct data_options *d, int opt);
 
 #endif

@@ -8,6 +8,7 @@
 #include "cmd/learn/trainer.h"
 #include "cmd/learn/uplink.h"
 #include "cmd/learn/weights.h"
+#include "cmd/link.h"
 #include "cmd/status.h"
 #include "link/address.h"
 #include "link/loop.h"
@@ -16,6 +17,7 @@ struct learn_options {
 	struct dl_address address;
 	struct dl_tcp tcp; /* of it */
 	const char *key;   /* likewise: a file */
+	struct data_options data;
 	enum dl_insecure insecure;
 	char *const *command;
 	char name[DL_NAME_MAX + 1];
@@ -39,6 +41,7 @@ struct learner {
 	struct dl_scratch scratch;
 	struct dl_learn *core; /* NULL before */
 	struct weights weights;
+	struct dl_rate rate; /* of pushes */
 	struct trainer trainer;
 	struct uplink uplink;
 	struct cmd_status status;

@@ -41,9 +41,11 @@ void learner_show(struct learner *l, int asked)
 		cmd_status_loss(loss, l->loss),
 		(unsigned long long)info.outstanding,
 		dl_human_size(out,
-			up->bytes_out + (up->open ? up->conn.main.bytes_out : 0)),
-		dl_human_size(
-			in, up->bytes_in + (up->open ? up->conn.main.bytes_in : 0)));
+			up->bytes_out +
+				(up->open ? dl_conn_bytes_out(&up->conn) : 0)),
+		dl_human_size(in,
+			up->bytes_in +
+				(up->open ? dl_conn_bytes_in(&up->conn) : 0)));
 }
 
 void learner_show_end(struct learner *l)

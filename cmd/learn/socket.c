@@ -62,6 +62,8 @@ static int on_welcome(
 	up->welcomed = 1;
 	up->failures = 0;
 	up->conn.config.data.data = UINT64_MAX;
+	if (streams_begin(l, m, e))
+		return e->code;
 	cmd_debug("welcome to run %s, epoch %llu, clock %llu", l->run,
 		(unsigned long long)m->epoch, (unsigned long long)m->clock);
 	learner_event(l, &ev);
@@ -204,6 +206,11 @@ static void hello(struct learner *l)
 		.versions = versions};
 	struct dl_learn_info info;
 
+	if (l->options->data.streams > 1) {
+		m.streams = l->options->data.streams;
+		m.window = l->options->data.window;
+	}
+
 	if (l->core) {
 		dl_learn_info(l->core, &info);
 		m.clock = info.clock;
@@ -285,9 +292,9 @@ static void lost(struct learner *l, const struct dl_err *why, int64_t now)
 	 * what is said before a session is anybody's word. */
 	if (!l->core && is_final(why->code))
 		up->fatal = why->code;
-	up->bytes_in += up->conn.main.bytes_in;
-	up->bytes_out += up->conn.main.bytes_out;
-	dl_loop_remove(&l->loop, up->conn.main.fd);
+	up->bytes_in += dl_conn_bytes_in(&up->conn);
+	up->bytes_out += dl_conn_bytes_out(&up->conn);
+	streams_end(l);
 	dl_conn_release(&up->conn);
 	coming_lost(l);
 	weights_forget_asked(&l->weights);
@@ -304,28 +311,35 @@ static void turn(void *ctx, int fd, short revents)
 	int64_t now = dl_now();
 	struct dl_err e;
 
-	(void)fd;
-	if (dl_conn_work(&l->uplink.conn, revents, now, &e))
+	if (dl_conn_turn(&l->uplink.conn, fd, revents, now, &e))
 		lost(l, &e, now);
+}
+
+void uplink_config(struct learner *l, struct dl_conn_config *c,
+	struct dl_handshake_config *session)
+{
+	const struct dl_address *a = &l->options->address;
+	int64_t beat = l->options->heartbeat_ns;
+
+	/* Of any run: hello names it, and the answer is the syncer's own. */
+	*session = (struct dl_handshake_config){a->own, a->key, ""};
+	*c = (struct dl_conn_config){.ctx = l,
+		.control = {16 << 20, 16 << 20},
+		.data = {16 << 20, 0},
+		.queue = DL_CONN_QUEUE,
+		.beat_ns = beat,
+		.silence_ns = BEATS_MISSED *
+			      (beat > syncer_beat ? beat : syncer_beat),
+		.session = a->own ? session : NULL,
+		.rate = &l->rate};
 }
 
 static void dial(
 	struct learner *l, const struct dl_address *address, int64_t now)
 {
 	const struct learn_options *o = l->options;
-	/* Of any run: hello names it, and the answer is the syncer's own. */
-	struct dl_handshake_config session = {
-		o->address.own, o->address.key, ""};
-	struct dl_conn_config c = {.handlers = &handlers,
-		.ctx = l,
-		.control = {16 << 20, 16 << 20},
-		.data = {16 << 20, 0},
-		.queue = DL_CONN_QUEUE,
-		.beat_ns = o->heartbeat_ns,
-		.silence_ns = BEATS_MISSED * (o->heartbeat_ns > syncer_beat
-							     ? o->heartbeat_ns
-							     : syncer_beat),
-		.session = o->address.own ? &session : NULL};
+	struct dl_handshake_config session;
+	struct dl_conn_config c;
 	struct dl_err e;
 	int fd, code = dl_address_connect(
 			address, o->insecure, &fd, &l->uplink.child, &e);
@@ -335,6 +349,10 @@ static void dial(
 		try_again(l, &e, now);
 		return;
 	}
+	uplink_config(l, &c, &session);
+	c.handlers = &handlers;
+	l->uplink.at = *address;
+	l->rate.bytes = o->data.rate;
 	dl_conn_init(&l->uplink.conn, fd, &c, now);
 	l->uplink.open = 1;
 	hello(l);
@@ -402,8 +420,14 @@ static void socket_work(struct learner *l, int64_t now)
 		lost(l, &e, now);
 		return;
 	}
-	dl_loop_set(
-		&l->loop, up->conn.main.fd, dl_conn_events(&up->conn), turn, l);
+	if (!up->parting)
+		streams_work(l, now);
+	dl_conn_watch(&up->conn, &l->loop, turn, l);
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
 }
 
 static int64_t socket_wake(const struct learner *l)
@@ -411,7 +435,7 @@ static int64_t socket_wake(const struct learner *l)
 	const struct uplink *up = &l->uplink;
 
 	if (up->open)
-		return dl_conn_deadline(&up->conn);
+		return least(dl_conn_deadline(&up->conn), streams_wake(l));
 	if (up->why.code)
 		return up->child.deadline;
 	return up->parting || up->ended ? INT64_MAX : up->retry_at;
@@ -420,7 +444,7 @@ static int64_t socket_wake(const struct learner *l)
 static void socket_release(struct learner *l)
 {
 	if (l->uplink.open) {
-		dl_loop_remove(&l->loop, l->uplink.conn.main.fd);
+		streams_end(l);
 		dl_conn_release(&l->uplink.conn);
 		l->uplink.open = 0;
 	}
@@ -470,6 +494,7 @@ static void socket_part(struct learner *l, int64_t now)
 	up->parting = 1;
 	if (!up->open)
 		return;
+	streams_end(l);
 	socket_send(l, &m);
 	dl_conn_finish(&up->conn, now + last_words);
 }

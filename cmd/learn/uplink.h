@@ -7,6 +7,7 @@
 #define CMD_LEARN_UPLINK_H
 
 #include "cmd/learn/coming.h"
+#include "cmd/learn/streams.h"
 #include "learn/learn.h"
 #include "link/address.h"
 #include "link/child.h"
@@ -33,7 +34,9 @@ struct uplink {
 	struct spool_link *spool;   /* NULL for sockets */
 	struct dl_errands *errands; /* of sockets: lookups; or NULL */
 	struct lookup lookup;
+	struct dl_address at; /* where conn leads */
 	struct dl_conn conn;
+	struct streams streams; /* of conn */
 	struct dl_child child; /* of an exec: link */
 	int open;	       /* conn is */
 	int welcomed;	       /* and the syncer has answered hello */
@@ -69,6 +72,11 @@ void uplink_push_record(
 	const struct learner *l, const struct push *push, struct dl_writer *w);
 /* Nothing is on its way any more. */
 int uplink_closed(const struct learner *l);
+
+/* How connections to the syncer are set up, all but their handlers; session is
+ * memory for a part of it. */
+void uplink_config(struct learner *l, struct dl_conn_config *c,
+	struct dl_handshake_config *session);
 
 /* What the above call. */
 struct uplink_carrier {

@@ -148,6 +148,24 @@ static void begin_observer(struct peer *peer, int64_t now)
 	peer_leave(peer, now + observer_time);
 }
 
+/* One more stream of a connection that is there and misses one. */
+static void begin_stream(struct peer *peer, int64_t now)
+{
+	const struct peer *owner = peers_find_owner(peer);
+	struct dl_message m = {.kind = DL_MSG_ATTACHED};
+
+	if (!owner)
+		refuse(peer, DL_NOPERM, "nobody of that name has a connection",
+			now);
+	else if (!dl_conn_missing(&owner->conn))
+		refuse(peer, DL_NOPERM, "all streams are there", now);
+	else {
+		peer->state = PEER_STREAM;
+		dl_conn_send(&peer->conn, &m);
+		dl_conn_offer(&peer->conn);
+	}
+}
+
 int peer_hello(struct peer *peer, const struct dl_message *m, struct dl_err *e)
 {
 	struct server *s = peer->server;
@@ -157,6 +175,7 @@ int peer_hello(struct peer *peer, const struct dl_message *m, struct dl_err *e)
 	if (peer->state != PEER_STRANGER)
 		return dl_fail(e, DL_PROTOCOL, "hello comes twice");
 	strcpy(peer->name, m->name);
+	peer->instance = m->instance;
 	if (rights_hello(peer, m, e) || check_hello(s, m, e)) {
 		refuse(peer, e->code, e->text, now);
 		return 0;
@@ -167,8 +186,11 @@ int peer_hello(struct peer *peer, const struct dl_message *m, struct dl_err *e)
 		begin_observer(peer, now);
 	} else if (m->role == DL_ROLE_ENDER) {
 		peer->state = PEER_ENDER; /* end is due when hello was */
+	} else if (m->role == DL_ROLE_STREAM) {
+		begin_stream(peer, now);
 	} else {
-		peer->instance = m->instance;
+		peer->streams = m->streams;
+		peer->window = m->window;
 		peer->clock = m->clock;
 		peer->steps = m->steps;
 		peer->tokens = m->tokens;

@@ -2,9 +2,11 @@
 
 #include "cmd/cmd.h"
 #include "cmd/key.h"
-#include "cmd/link.h"
+#include "link/stripe.h"
 
 enum { LISTEN = SYNC_OPTIONS, TAPE, RECORD, KEY, AUTHORIZED, INSECURE };
+
+enum { STREAMS = 8 }; /* unless given */
 
 static const char shorts[] = "+" SYNC_SHORT CMD_SHORT;
 static const struct option longs[] = {
@@ -15,6 +17,7 @@ static const struct option longs[] = {
 	{"authorized", required_argument, NULL, AUTHORIZED},
 	{"insecure", no_argument, NULL, INSECURE},
 	LINK_LONG,
+	DATA_LONG,
 	SYNC_LONG,
 	CMD_LONG,
 	{NULL, 0, NULL, 0},
@@ -54,7 +57,9 @@ static void read_option(struct serve_options *o, int opt)
 				      : DL_INSECURE_ANYWHERE;
 		break;
 	default:
-		if (!sync_option(&o->sync, opt) && !link_option(&o->tcp, opt))
+		if (!sync_option(&o->sync, opt) &&
+			!link_option(&o->tcp, opt) &&
+			!data_option(&o->data, opt))
 			cmd_common_option(opt);
 	}
 }
@@ -74,7 +79,8 @@ void serve_options_read(struct serve_options *o, int argc, char **argv)
 {
 	int opt;
 
-	*o = (struct serve_options){0};
+	*o = (struct serve_options){
+		.data = {.streams = STREAMS, .window = DL_WINDOW}};
 	sync_options_begin(&o->sync, argc, argv, shorts, longs);
 	while ((opt = getopt_long(argc, argv, shorts, longs, NULL)) != -1)
 		read_option(o, opt);

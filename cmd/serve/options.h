@@ -5,6 +5,7 @@
 #define CMD_SERVE_OPTIONS_H
 
 #include "cmd/sync/options.h"
+#include "cmd/link.h"
 #include "link/address.h"
 
 enum { LISTEN_MAX = 8 };
@@ -17,6 +18,8 @@ struct serve_options {
 	struct dl_address listen[LISTEN_MAX];
 	size_t listens;
 	struct dl_tcp tcp; /* of those that are tcp */
+	struct data_options data; /* streams, window: at most, of a learner;
+				   * rate: of all that is sent */
 	enum dl_insecure insecure;
 	const char *key_file; /* NULL: no sessions */
 	struct dl_key *key;   /* read from it */

@@ -10,6 +10,7 @@
 #include "cmd/serve/hear.h"
 #include "cmd/serve/hello.h"
 #include "cmd/serve/server.h"
+#include "link/key.h"
 
 static const int64_t hello_time = DL_DOOR_TIME * DL_SECOND;
 static const int64_t beat_time = 2 * DL_SECOND;
@@ -28,6 +29,36 @@ void peer_event(const struct peer *peer, enum dl_sync_event_kind kind,
 		.learner = peer->name,
 		.instance = peer->instance,
 		.loss = NAN};
+}
+
+struct peer *peers_find_owner(const struct peer *stream)
+{
+	const unsigned char *key = dl_conn_peer(&stream->conn), *other;
+	struct peer *owner =
+		peers_find(stream->server, stream->name, stream->instance);
+
+	other = owner ? dl_conn_peer(&owner->conn) : NULL;
+	if (!owner || !key != !other ||
+		(key && memcmp(key, other, DL_KEY) != 0))
+		return NULL;
+	return owner;
+}
+
+/* Grants a learner the streams that it wants and may have. */
+static void grant_streams(struct peer *peer, struct dl_message *welcome)
+{
+	const struct data_options *most = &peer->server->options->data;
+	uint64_t n = peer->streams, window = peer->window;
+
+	if (n > most->streams)
+		n = most->streams;
+	if (window > most->window)
+		window = most->window;
+	if (n < 2 || window < DL_WINDOW_MIN || peer->state != PEER_LEARNER)
+		return;
+	dl_conn_stripe(&peer->conn, (unsigned)n, window);
+	welcome->streams = n;
+	welcome->window = window;
 }
 
 void peer_send_welcome(struct peer *peer, uint64_t clock)
@@ -55,6 +86,7 @@ void peer_send_welcome(struct peer *peer, uint64_t clock)
 
 	if (peer->state == PEER_LEARNER)
 		m.name = peer->name;
+	grant_streams(peer, &m);
 	for (uint32_t p = 0; p < n; p++) {
 		versions[p] = dl_sync_version(s->core, p);
 		origins[p] = dl_sync_origin(s->core, p);
@@ -115,9 +147,8 @@ void peer_drop(struct peer *peer, const struct dl_err *why)
 		return;
 	peer->over = 1;
 	peer->state = PEER_LEAVING;
-	s->bytes_in += peer->conn.main.bytes_in;
-	s->bytes_out += peer->conn.main.bytes_out;
-	dl_loop_remove(&s->loop, peer->conn.main.fd);
+	s->bytes_in += dl_conn_bytes_in(&peer->conn);
+	s->bytes_out += dl_conn_bytes_out(&peer->conn);
 	dl_conn_release(&peer->conn);
 	if (peer->coming)
 		pushes_drop(&s->globals.pushes, peer->coming);
@@ -151,20 +182,20 @@ static int check_size(const struct peer *peer, struct dl_err *e)
 		DL_DOOR_BYTES);
 }
 
-static void work(struct peer *peer, short revents, int64_t now)
+static void work(struct peer *peer, int fd, short revents, int64_t now)
 {
 	struct dl_err e;
 
 	if (peer->over)
 		return;
-	if (dl_conn_work(&peer->conn, revents, now, &e) || check_size(peer, &e))
+	if (dl_conn_turn(&peer->conn, fd, revents, now, &e) ||
+		check_size(peer, &e))
 		peer_drop(peer, &e);
 }
 
 static void turn(void *ctx, int fd, short revents)
 {
-	(void)fd;
-	work(ctx, revents, dl_now());
+	work(ctx, fd, revents, dl_now());
 }
 
 static void take_in(
@@ -176,7 +207,8 @@ static void take_in(
 		.data = nothing,
 		.queue = DL_CONN_QUEUE + 2 * s->layout_text.len,
 		.beat_ns = beat_time,
-		.session = own ? &session : NULL};
+		.session = own ? &session : NULL,
+		.rate = &s->rate};
 	struct peer *peer = dl_alloc(sizeof *peer);
 
 	peer->server = s;
@@ -238,7 +270,49 @@ static void free_over(struct server *s)
 /* Has not said yet what it comes for, or came to say end. */
 static int owes_word(const struct peer *peer)
 {
-	return peer->state == PEER_STRANGER || peer->state == PEER_ENDER;
+	return peer->state == PEER_STRANGER || peer->state == PEER_ENDER ||
+	       peer->state == PEER_STREAM;
+}
+
+/* A stream becomes its owner's, once `attached` is on its way. */
+static void hand_over(struct peer *stream, int64_t now)
+{
+	struct peer *owner = peers_find_owner(stream);
+	struct dl_err why;
+
+	if (!dl_conn_offered(&stream->conn))
+		return;
+	if (!owner || !dl_conn_missing(&owner->conn)) {
+		dl_fail(&why, DL_UNAVAILABLE, "nobody needs it any more");
+		peer_drop(stream, &why);
+		return;
+	}
+	cmd_debug("%s has one more stream (%s)", owner->name, stream->address);
+	dl_conn_adopt(&owner->conn, &stream->conn, now);
+	stream->over = 1;
+}
+
+static void work_last(struct peer *peer, int64_t now)
+{
+	work(peer, -1, 0, now);
+	if (!peer->over)
+		dl_conn_watch(&peer->conn, &peer->server->loop, turn, peer);
+}
+
+/* Who is first has the first of what --rate allows: each in turn. */
+static void work_all(struct server *s, int64_t now)
+{
+	struct peer *first = s->peer, *peer;
+	unsigned n = 0, k;
+
+	for (peer = s->peer; peer; peer = peer->next)
+		n++;
+	for (k = n ? s->turns++ % n : 0; k; k--)
+		first = first->next;
+	for (peer = first; peer; peer = peer->next)
+		work_last(peer, now);
+	for (peer = s->peer; peer != first; peer = peer->next)
+		work_last(peer, now);
 }
 
 void peers_work(struct server *s, int64_t now)
@@ -249,18 +323,15 @@ void peers_work(struct server *s, int64_t now)
 	for (struct peer *peer = s->peer; peer; peer = peer->next) {
 		if (peer->state == PEER_WAITING && !peer->over)
 			peer_judge(peer, now);
-		if (owes_word(peer) && now >= peer->deadline) {
+		if (peer->state == PEER_STREAM && !peer->over)
+			hand_over(peer, now);
+		if (owes_word(peer) && !peer->over && now >= peer->deadline) {
 			dl_fail(&why, DL_UNAVAILABLE, "said nothing");
 			peer_drop(peer, &why);
 		}
 	}
 	/* Last, so that what all of the above has queued is on its way. */
-	for (struct peer *peer = s->peer; peer; peer = peer->next) {
-		work(peer, 0, now);
-		if (!peer->over)
-			dl_loop_set(&s->loop, peer->conn.main.fd,
-				dl_conn_events(&peer->conn), turn, peer);
-	}
+	work_all(s, now);
 	free_over(s);
 }
 
@@ -286,7 +357,6 @@ void peers_free(struct server *s)
 		if (peer->over)
 			continue;
 		peer->over = 1;
-		dl_loop_remove(&s->loop, peer->conn.main.fd);
 		dl_conn_release(&peer->conn);
 	}
 	free_over(s);

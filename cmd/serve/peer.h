@@ -19,6 +19,7 @@ enum peer_state {
 	PEER_LEARNER,  /* the core knows it */
 	PEER_OBSERVER,
 	PEER_ENDER,
+	PEER_STREAM, /* about to be a stream of a learner's connection */
 	PEER_LEAVING, /* only what is queued is still sent */
 };
 
@@ -41,6 +42,7 @@ struct peer {
 	struct sent {
 		uint64_t elements, bytes; /* of globals, since `applied` */
 	} * sent;
+	uint64_t streams, window; /* that hello wants; granted: welcome */
 	int decodes;	  /* the codec of the run's updates */
 	int64_t deadline; /* of its hello or end; of the probe while it waits */
 	int64_t heard;	  /* when the one probed was last heard before */
@@ -58,6 +60,8 @@ void peers_free(struct server *s);
 /* The learner that the core knows by that name and instance, or NULL. */
 struct peer *peers_find(
 	const struct server *s, const char *name, uint64_t instance);
+/* The one whose connection that stream may become a part of, or NULL. */
+struct peer *peers_find_owner(const struct peer *stream);
 void peer_send_welcome(struct peer *peer, uint64_t clock);
 /* Says bye to everybody of that state, and lets them go. */
 void peers_bye(

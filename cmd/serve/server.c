@@ -302,6 +302,7 @@ int server_run(const struct serve_options *o)
 		.loop = DL_LOOP_INIT,
 		.status = CMD_STATUS_INIT,
 		.commit_at = INT64_MAX,
+		.rate = {.bytes = o->data.rate},
 		.shown_at = dl_now()};
 	struct dl_err e;
 	int code;

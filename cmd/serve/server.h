@@ -29,6 +29,8 @@ struct server {
 	int64_t accept_at; /* nobody is taken in before */
 	struct gate gate;
 	struct peer *peer;
+	struct dl_rate rate; /* of data to all peers together */
+	unsigned turns;	     /* of peers, who take from it in turn */
 	struct dl_authorized_list authorized; /* those who have sessions */
 	uint64_t bytes_in, bytes_out;	      /* of peers that are gone */
 	unsigned char *merged; /* P flags: merged, not committed yet */

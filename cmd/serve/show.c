@@ -75,8 +75,8 @@ void server_show(struct server *s, int asked)
 	dl_sync_info(s->core, &info);
 	sums = add_up(s);
 	for (const struct peer *peer = s->peer; peer; peer = peer->next) {
-		got += peer->over ? 0 : peer->conn.main.bytes_in;
-		sent += peer->over ? 0 : peer->conn.main.bytes_out;
+		got += peer->over ? 0 : dl_conn_bytes_in(&peer->conn);
+		sent += peer->over ? 0 : dl_conn_bytes_out(&peer->conn);
 	}
 	rate = speed(s, info.tokens, dl_now());
 	cmd_status_show(&s->status,

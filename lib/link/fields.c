@@ -29,24 +29,27 @@ const struct dl_field dl_fields[FIELDS] = {
 	[F_SLOT] = {"dl.slot", SLOT, AT(slot)},
 	[F_STEP] = {"dl.step", NUMBER, AT(step)},
 	[F_STEPS] = {"dl.steps", NUMBER, AT(steps)},
+	[F_STREAMS] = {"dl.streams", EXTRA, AT(streams)},
 	[F_TAKEN] = {"dl.taken", TAKEN, AT(taken)},
 	[F_TAU] = {"dl.tau", NUMBER, AT(tau)},
 	[F_TEXT] = {"dl.text", TEXT, AT(text)},
 	[F_TOKENS] = {"dl.tokens", NUMBER, AT(tokens)},
 	[F_VERSION] = {"dl.version", VERSION, AT(version)},
 	[F_WAIT] = {"dl.wait", FLAG, AT(wait)},
+	[F_WINDOW] = {"dl.window", EXTRA, AT(window)},
 };
 
 const struct dl_kind dl_kinds[DL_MSG_KINDS] = {
 	[DL_MSG_HELLO] = {"hello", HAS(F_ROLE) | HAS(F_RUN) | HAS(F_NAME) |
 					   HAS(F_INSTANCE) | HAS(F_LAYOUT) |
 					   HAS(F_CODECS) | HAS(F_CLOCK) |
-					   HAS(F_STEPS) | HAS(F_TOKENS)},
+					   HAS(F_STEPS) | HAS(F_TOKENS) |
+					   HAS(F_STREAMS) | HAS(F_WINDOW)},
 	[DL_MSG_WELCOME] = {"welcome",
 		HAS(F_RUN) | HAS(F_EPOCH) | HAS(F_CLOCK) | HAS(F_H) |
 			HAS(F_TAU) | HAS(F_APPLY) | HAS(F_WAIT) |
 			HAS(F_GLOBAL) | HAS(F_FRAGMENTS) | HAS(F_CALLED) |
-			HAS(F_SLOT)},
+			HAS(F_SLOT) | HAS(F_STREAMS) | HAS(F_WINDOW)},
 	[DL_MSG_ERROR] = {"error", HAS(F_CODE) | HAS(F_TEXT)},
 	[DL_MSG_STEP] = {"step",
 		HAS(F_CLOCK) | HAS(F_STEPS) | HAS(F_TOKENS) | HAS(F_LOSS)},
@@ -64,6 +67,7 @@ const struct dl_kind dl_kinds[DL_MSG_KINDS] = {
 	[DL_MSG_END] = {"end", HAS(F_STEP)},
 	[DL_MSG_APPLIED] = {"applied", HAS(F_FRAGMENT) | HAS(F_VERSION)},
 	[DL_MSG_BYE] = {"bye", HAS(F_BYE)},
+	[DL_MSG_ATTACHED] = {"attached", 0},
 };
 
 const struct dl_list dl_lists[LISTS] = {
@@ -105,6 +109,7 @@ static const char *const role_names[DL_ROLES] = {
 	[DL_ROLE_LEARNER] = "learner",
 	[DL_ROLE_OBSERVER] = "observer",
 	[DL_ROLE_ENDER] = "ender",
+	[DL_ROLE_STREAM] = "stream",
 };
 
 const char *dl_field_enum(enum form form, unsigned i)

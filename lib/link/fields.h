@@ -24,6 +24,7 @@ enum form {
 	CALLED,	  /* a good name; left out when it is "" */
 	CODEC,	  /* a good name; left out when it is "f32" */
 	SLOT,	  /* uint64_t; left out when it is DL_SLOT_NONE */
+	EXTRA,	  /* uint64_t; left out when it is 0 */
 	HASH,	  /* a hash in hexadecimal or "" */
 	TEXT,	  /* anything without NUL */
 	LOSS,	  /* double; left out when not finite */
@@ -62,12 +63,14 @@ enum field {
 	F_SLOT,
 	F_STEP,
 	F_STEPS,
+	F_STREAMS,
 	F_TAKEN,
 	F_TAU,
 	F_TEXT,
 	F_TOKENS,
 	F_VERSION,
 	F_WAIT,
+	F_WINDOW,
 	FIELDS
 };
 

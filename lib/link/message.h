@@ -21,31 +21,38 @@
 #include "tensor/record.h"
 
 /* Who speaks first: what a peer came for. */
-enum dl_role { DL_ROLE_LEARNER, DL_ROLE_OBSERVER, DL_ROLE_ENDER, DL_ROLES };
+enum dl_role {
+	DL_ROLE_LEARNER,
+	DL_ROLE_OBSERVER,
+	DL_ROLE_ENDER,
+	DL_ROLE_STREAM, /* to be one more stream of a learner's connection */
+	DL_ROLES
+};
 
 enum dl_bye { DL_BYE_RESTARTING, DL_BYE_DONE, DL_BYE_LEAVING, DL_BYES };
 
 enum dl_message_kind {
-	DL_MSG_HELLO,	/* role, run, name, instance, layout, codecs, clock,
-			 * steps, tokens, versions; the first message on a link */
-	DL_MSG_WELCOME, /* run, epoch, clock, h, tau, apply, wait, global, text
-			 * (the layout), fragments, versions, origins, seqs;
-			 * name, slot: of the learner */
-	DL_MSG_ERROR,	/* code, text; the sender closes */
-	DL_MSG_STEP,	/* clock, steps, tokens, loss */
-	DL_MSG_OPEN,	/* fragment, step */
-	DL_MSG_PUSH,	/* fragment, seq, step, base, steps, tokens, codec;
-			 * the delta follows as data */
-	DL_MSG_TAKEN,	/* fragment, seq, taken, refusal, scale */
-	DL_MSG_GLOBAL,	/* fragment, version, base, step, final, codec; as data
-			 * follow the values, or with a base what is to be
-			 * added to the values of that version */
-	DL_MSG_WANT,	/* fragment */
-	DL_MSG_PEERS,	/* text: one NAME LINK a line */
-	DL_MSG_END,	/* step; from a syncer: push everything; from a
-			 * learner: drained; from an ender: please end */
-	DL_MSG_APPLIED, /* fragment, version */
-	DL_MSG_BYE,	/* bye */
+	DL_MSG_HELLO,	 /* role, run, name, instance, layout, codecs, clock,
+			  * steps, tokens, versions; the first message on a link */
+	DL_MSG_WELCOME,	 /* run, epoch, clock, h, tau, apply, wait, global, text
+			  * (the layout), fragments, versions, origins, seqs;
+			  * name, slot: of the learner */
+	DL_MSG_ERROR,	 /* code, text; the sender closes */
+	DL_MSG_STEP,	 /* clock, steps, tokens, loss */
+	DL_MSG_OPEN,	 /* fragment, step */
+	DL_MSG_PUSH,	 /* fragment, seq, step, base, steps, tokens, codec;
+			  * the delta follows as data */
+	DL_MSG_TAKEN,	 /* fragment, seq, taken, refusal, scale */
+	DL_MSG_GLOBAL,	 /* fragment, version, base, step, final, codec; as data
+			  * follow the values, or with a base what is to be
+			  * added to the values of that version */
+	DL_MSG_WANT,	 /* fragment */
+	DL_MSG_PEERS,	 /* text: one NAME LINK a line */
+	DL_MSG_END,	 /* step; from a syncer: push everything; from a
+			  * learner: drained; from an ender: please end */
+	DL_MSG_APPLIED,	 /* fragment, version */
+	DL_MSG_BYE,	 /* bye */
+	DL_MSG_ATTACHED, /* to a stream: it carries pieces from now on */
 	DL_MSG_KINDS
 };
 
@@ -68,6 +75,9 @@ struct dl_message {
 	const char *text;   /* ERROR, PEERS; WELCOME: the layout's text form */
 	size_t text_n;	    /* its bytes; set by unpack, unused by pack */
 	uint64_t instance;
+	/* HELLO: what is wanted, WELCOME: what is granted; 0: data is not
+	 * striped */
+	uint64_t streams, window;
 	uint64_t epoch, clock, h, tau;
 	int wait;      /* WELCOME: learners are to --wait */
 	uint64_t slot; /* WELCOME: of the learner's data, or DL_SLOT_NONE */

@@ -59,6 +59,10 @@ static void pack_field(
 		if (*(const uint64_t *)at != DL_SLOT_NONE)
 			dl_writer_meta_u64(w, key, *(const uint64_t *)at);
 		break;
+	case EXTRA:
+		if (*(const uint64_t *)at)
+			dl_writer_meta_u64(w, key, *(const uint64_t *)at);
+		break;
 	case NAME:
 	case HASH:
 	case TEXT:

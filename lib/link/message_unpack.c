@@ -48,7 +48,8 @@ static int unpack_value(const char *s, enum form form, void *at)
 	switch (form) {
 	case NUMBER:
 	case POSITIVE:
-		return dl_parse_u64(s, form == POSITIVE, UINT64_MAX, at);
+	case EXTRA:
+		return dl_parse_u64(s, form != NUMBER, UINT64_MAX, at);
 	case INDEX:
 	case COUNT:
 		if (dl_parse_u64(s, form == COUNT, UINT32_MAX - 1, &v))
@@ -99,7 +100,7 @@ static int unpack_value(const char *s, enum form form, void *at)
 static int may_be_absent(enum form form)
 {
 	return form == LOSS || form == START || form == CODEC ||
-	       form == CALLED || form == SLOT;
+	       form == CALLED || form == SLOT || form == EXTRA;
 }
 
 static int unpack_field(struct dl_message *m, const struct dl_field *f,

@@ -48,6 +48,7 @@ static int same(const struct dl_message *a, const struct dl_message *b)
 	       a->epoch == b->epoch && a->clock == b->clock && a->h == b->h &&
 	       a->tau == b->tau && a->wait == b->wait &&
 	       (a->kind != DL_MSG_WELCOME || a->slot == b->slot) &&
+	       a->streams == b->streams && a->window == b->window &&
 	       a->fragment == b->fragment && a->seq == b->seq &&
 	       a->step == b->step && a->steps == b->steps &&
 	       a->tokens == b->tokens &&
@@ -72,7 +73,11 @@ static const struct dl_message examples[] = {
 		.instance = UINT64_MAX, .layout = hash, .codecs = "f32",
 		.clock = 77, .steps = 70, .tokens = 7000, .fragments = 3, .versions = versions),
 	M(HELLO, .role = DL_ROLE_LEARNER, .name = "first", .instance = 1),
+	M(HELLO, .role = DL_ROLE_LEARNER, .name = "wide", .streams = 4,
+		.window = 32 << 20),
+	M(HELLO, .role = DL_ROLE_STREAM, .name = "wide", .instance = 1),
 	M(HELLO, .role = DL_ROLE_OBSERVER),
+	M(ATTACHED),
 	M(HELLO, .role = DL_ROLE_ENDER, .name = "me"),
 	M(WELCOME, .run = "demo-1", .epoch = 2, .clock = UINT64_MAX, .h = 24,
 		.tau = 2, .apply = "blend:0.5", .wait = 1, .global = "int4",
