@@ -107,6 +107,23 @@ needs_python() {
 		}'
 }
 
+@test "streams of a session are sealed, and of the same key" {
+	for name in syncer ann; do
+		dl-key gen -o "$name.key"
+	done
+	echo "$(dl-key pub ann.key) ann" >authorized
+	link=tcp:127.0.0.1:0
+	syncer -v --steps 30 --key syncer.key --authorized authorized
+	wait_for has 1 "listens at tcp" syncer.log
+	port=$(sed -n 's/.*listens at tcp:.*://p' syncer.log)
+	link=tcp:$(dl-key pub syncer.key)@127.0.0.1:$port
+	ann --key ann.key --streams 3
+	ends ann
+	ends syncer
+	has 2 "ann has one more stream" syncer.log
+	is_better
+}
+
 @test "options of streams are refused where they mean nothing" {
 	run dl-learn --streams 4 dir:/nowhere -- true
 	[ "$status" -eq 64 ]
