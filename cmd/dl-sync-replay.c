@@ -1,14 +1,17 @@
+#include <string.h>
+
 #include "cmd/cmd.h"
 #include "cmd/dl-sync.h"
 #include "cmd/replay/replay.h"
 
-enum { RECORD = SYNC_OPTIONS };
+enum { RECORD = SYNC_OPTIONS, WITHOUT };
 
 int sync_replay(int argc, char **argv)
 {
 	static const char shorts[] = "+" SYNC_SHORT CMD_SHORT;
 	static const struct option longs[] = {
-		{"record", required_argument, NULL, RECORD}, SYNC_LONG,
+		{"record", required_argument, NULL, RECORD},
+		{"without", required_argument, NULL, WITHOUT}, SYNC_LONG,
 		CMD_LONG, {NULL, 0, NULL, 0}};
 	struct replay_options o = {.record = NULL};
 	struct dl_err e;
@@ -18,8 +21,12 @@ int sync_replay(int argc, char **argv)
 	while ((opt = getopt_long(argc, argv, shorts, longs, NULL)) != -1)
 		if (opt == RECORD)
 			o.record = optarg;
+		else if (opt == WITHOUT)
+			o.without = optarg;
 		else if (!sync_option(&o.sync, opt))
 			cmd_common_option(opt);
+	if (o.without && !dl_name_ok(o.without, strlen(o.without)))
+		cmd_usage("--without %s: not a name", o.without);
 	if (argc - optind != 2)
 		cmd_usage("replay: a tape, and the model that the run began "
 			  "with");

@@ -40,7 +40,7 @@ static const char usage[] =
 	"       dl-sync replay [-q] [--layout file] [--fragments n]\n"
 	"                [--preset name] [--rule name] [--outer-lr rate]\n"
 	"                [--momentum mu] [--nesterov | --no-nesterov]\n"
-	"                [--global codec] [--threads n]\n"
+	"                [--global codec] [--threads n] [--without name]\n"
 	"                --store folder --record folder tape model\n"
 	"       dl-sync end [-q] [--key file] [--insecure] link\n"
 	"       dl-sync -h | -V\n";

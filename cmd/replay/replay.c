@@ -135,6 +135,26 @@ static void print_hash(const float *x, size_t n)
 	printf("\t%s", hex);
 }
 
+/* The outer step that was made then, or what is left of it. */
+static int merge(struct replay *r, uint32_t p)
+{
+	struct dl_sync_action a = r->merge[p];
+	const char *without = r->options->without;
+	struct dl_sync_part *part = dl_alloc_array(a.parts, sizeof *part);
+	size_t n = 0;
+	int code = 0;
+
+	for (size_t i = 0; i < a.parts; i++)
+		if (!without || strcmp(a.part[i].learner, without) != 0)
+			part[n++] = a.part[i];
+	a.part = part;
+	a.parts = n;
+	if (n)
+		code = globals_merge(&r->globals, &a, r->e);
+	free(part);
+	return code;
+}
+
 /* The merge that was decided before is made now that it was committed: what a
  * crash undid is never made. */
 static int on_merged(struct replay *r, const struct dl_sync_event *ev)
@@ -143,7 +163,7 @@ static int on_merged(struct replay *r, const struct dl_sync_event *ev)
 	uint32_t p = ev->fragment;
 	size_t n = g->layout->fragment[p].elements;
 	struct dl_sync_saved saved;
-	int code = globals_merge(g, &r->merge[p], r->e);
+	int code = merge(r, p);
 
 	if (code && code != DL_NO && code != DL_DATA)
 		return code;
@@ -158,6 +178,19 @@ static int on_merged(struct replay *r, const struct dl_sync_event *ev)
 	print_hash(g->momentum[p], n);
 	putchar('\n');
 	return 0;
+}
+
+/* What a learner is left out with that was refused then: the core is to make
+ * the same of all else, never having heard of it. */
+static int counts(
+	void *ctx, const struct dl_sync *core, const struct dl_sync_event *ev)
+{
+	const struct replay *r = ctx;
+	const char *without = r->options->without;
+
+	if (!without || ev->kind != DL_EV_PUSH || strcmp(ev->learner, without))
+		return 1;
+	return dl_sync_judge_push(core, ev) == DL_REFUSED_NOT;
 }
 
 static void on_event(void *ctx, const struct dl_sync_event *ev)
@@ -186,7 +219,8 @@ static void on_action(void *ctx, const struct dl_sync_action *a)
 
 static int read_tape(struct replay *r)
 {
-	const struct dl_replay_watcher w = {r, on_start, on_event, on_action};
+	const struct dl_replay_watcher w = {
+		r, on_start, counts, on_event, on_action};
 	const char *path = r->options->tape;
 	struct dl_tape_reader reader;
 	struct dl_err bad;

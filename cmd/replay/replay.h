@@ -10,6 +10,7 @@
 struct replay_options {
 	struct sync_options sync; /* what the tape knows is taken from it */
 	const char *record, *tape;
+	const char *without; /* a learner that is left out; NULL: nobody */
 };
 
 /* 0 or a code with e set. A line a merge on standard output. */

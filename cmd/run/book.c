@@ -198,5 +198,5 @@ static void on_action(void *ctx, const struct dl_sync_action *a)
 
 struct dl_replay_watcher book_watcher(struct book *b)
 {
-	return (struct dl_replay_watcher){b, on_start, on_event, on_action};
+	return (struct dl_replay_watcher){b, on_start, NULL, on_event, on_action};
 }

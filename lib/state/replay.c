@@ -21,6 +21,8 @@ static void event(struct dl_replay *v, const struct dl_sync_event *ev,
 {
 	struct dl_sync_action a;
 
+	if (w->counts && !w->counts(w->ctx, v->core, ev))
+		return;
 	if (w->event)
 		w->event(w->ctx, ev);
 	v->events++;

@@ -12,7 +12,10 @@ struct dl_replay_watcher {
 	void *ctx;
 	/* A new core: what was before counts no more. */
 	void (*start)(void *ctx, const struct dl_tape_start *s);
-	/* An event, before the core gets it. */
+	/* Does the event count? One that does not, core never hears of. */
+	int (*counts)(void *ctx, const struct dl_sync *core,
+		const struct dl_sync_event *ev);
+	/* An event that counts, before the core gets it. */
 	void (*event)(void *ctx, const struct dl_sync_event *ev);
 	/* What the core then did. */
 	void (*action)(void *ctx, const struct dl_sync_action *a);

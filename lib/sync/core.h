@@ -27,6 +27,7 @@ struct learner {
 	uint32_t finals;     /* final versions applied */
 	uint64_t clock, steps, tokens;
 	uint64_t ceiling;    /* what clock can be at most */
+	uint64_t brought;    /* the clock that it came back with, or 0 */
 	double credit;       /* steps it might report at credit_at */
 	int64_t credit_at;
 	int64_t joined_at, step_at;
@@ -135,6 +136,7 @@ void send_global(struct dl_sync *s, const struct learner *l, uint32_t p);
 int is_current(const struct learner *l, uint64_t instance);
 
 /* judge.c */
+uint64_t judge_return(const struct dl_sync *s, const struct learner *l);
 enum dl_refusal judge_step(struct dl_sync *s, const struct learner *l,
 	const struct dl_sync_event *ev, double *credit);
 enum dl_refusal judge_push(const struct dl_sync *s, const struct learner *l,

@@ -44,6 +44,34 @@ static double median_step_ns(const struct dl_sync *s)
 	return m;
 }
 
+/* Steps that may come at once. */
+static uint64_t burst(const struct dl_sync *s)
+{
+	uint64_t steps = 4 * s->config.schedule.h;
+
+	return steps < BURST_LEAST ? BURST_LEAST : steps;
+}
+
+/*
+ * The clock of l, which was known to a syncer that is gone and trained on
+ * without one. How long nobody knows, so the clock that it brings counts as far
+ * as another's does that came back, too; one that was alone with the syncer is
+ * taken at its word.
+ */
+uint64_t judge_return(const struct dl_sync *s, const struct learner *l)
+{
+	uint64_t most = s->clock + burst(s);
+
+	if (l->brought <= s->clock)
+		return s->clock;
+	if (s->learners == 1)
+		return l->brought;
+	for (size_t i = 0; i < s->learners; i++)
+		if (s->learner[i] != l && s->learner[i]->brought > most)
+			most = s->learner[i]->brought;
+	return l->brought < most ? l->brought : most;
+}
+
 /* So that no sum of what many claim runs over. */
 static const uint64_t step_tokens_most = UINT64_C(1) << 40;
 
@@ -56,7 +84,7 @@ static const uint64_t step_tokens_most = UINT64_C(1) << 40;
 enum dl_refusal judge_step(struct dl_sync *s, const struct learner *l,
 	const struct dl_sync_event *ev, double *credit)
 {
-	double most = 4 * (double)s->config.schedule.h, step_ns;
+	double most = (double)burst(s), step_ns;
 	uint64_t steps;
 
 	if (ev->steps < l->steps || ev->tokens < l->tokens)
@@ -66,8 +94,6 @@ enum dl_refusal judge_step(struct dl_sync *s, const struct learner *l,
 		return DL_REFUSED_COUNT;
 	if (ev->clock > l->ceiling + steps)
 		return DL_REFUSED_CLOCK;
-	if (most < BURST_LEAST)
-		most = BURST_LEAST;
 	if (*credit > most)
 		*credit = most;
 	step_ns = median_step_ns(s) / s->config.max_rate;

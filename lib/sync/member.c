@@ -178,7 +178,8 @@ static void begin_instance(struct dl_sync *s, struct learner *l,
 	if (!in)
 		in = make_instance(s, l, ev->instance);
 	make_current(l, in);
-	l->clock = known && ev->clock > s->clock ? ev->clock : s->clock;
+	l->brought = known ? ev->clock : 0;
+	l->clock = judge_return(s, l);
 	l->ceiling = l->clock;
 	l->steps = ev->steps;
 	l->tokens = ev->tokens;

@@ -543,6 +543,18 @@ void on_push(struct dl_sync *s, const struct dl_sync_event *ev)
 	take(s, l, ev, scale);
 }
 
+enum dl_refusal dl_sync_judge_push(
+	const struct dl_sync *s, const struct dl_sync_event *ev)
+{
+	struct learner *l = find_learner(s, ev->learner);
+	struct instance *in = pusher(s, l, ev);
+	double scale;
+
+	if (!in || ev->seq <= in->taken[ev->fragment])
+		return DL_REFUSED_NOT;
+	return judge_push(s, l, ev, &scale);
+}
+
 /* Nobody waits for what would be refused: it is no member of that round. */
 void on_barred(struct dl_sync *s, const struct dl_sync_event *ev)
 {

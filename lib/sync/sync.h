@@ -184,6 +184,9 @@ void dl_sync_free(struct dl_sync *s);
 
 /* Takes an event; its pointers need not outlive the call. */
 void dl_sync_event(struct dl_sync *s, const struct dl_sync_event *ev);
+/* What the core, as it is, would refuse that PUSH for. */
+enum dl_refusal dl_sync_judge_push(
+	const struct dl_sync *s, const struct dl_sync_event *ev);
 /* The next action, in order; 0 when there is none. */
 int dl_sync_next(struct dl_sync *s, struct dl_sync_action *a);
 /* When DL_EV_TIME is due next; INT64_MAX when nothing waits for time. */

@@ -622,6 +622,58 @@ static void test_epochs(void)
 	rig_release(&r);
 }
 
+/* The clock that one comes back with to a syncer that restarted. */
+static uint64_t returns(struct rig *r, const char *name, uint64_t clock)
+{
+	join_with(r, name, clock, 4, none);
+	return said(r, DL_ACT_WELCOME, name)->step;
+}
+
+static void test_return(void)
+{
+	const uint64_t lie = UINT64_MAX - 1, saved_clock = 4, some = 64;
+	struct dl_sync_saved saved;
+	struct rig r;
+
+	rig_init(&r);
+	rig_pair(&r, 4);
+	join(&r, "c");
+	push(&r, "a", 1, 4);
+	push(&r, "b", 1, 4);
+	merged(&r, 0);
+	dl_sync_save(r.s, UINT32_MAX, &saved);
+	dl_sync_free(r.s);
+	r.s = dl_sync_restore(&r.config, &saved);
+	ok(returns(&r, "a", lie) == saved_clock + some,
+		"what one alone says of a time without a syncer is little");
+	ok(returns(&r, "b", 1000) == 1000, "of two the lower is believed");
+	ok(returns(&r, "c", 5000) == 5000, "and of three the middle one");
+	step(&r, "c", 5001, 5);
+	ok(dl_sync_clock(r.s) == 5001, "from there the clock goes on");
+	plain(&r, DL_EV_LEAVE, "a");
+	ok(returns(&r, "a", lie) < 6000, "a lie told twice is still none");
+	ok(returns(&r, "d", lie) == 5001, "who was never here gets the run's");
+	dl_sync_free(r.s);
+	r.s = dl_sync_restore(&r.config, &saved);
+	ok(returns(&r, "a", 3) == saved_clock, "a clock never goes back");
+	dl_sync_saved_release(&saved);
+	rig_release(&r);
+
+	rig_init(&r);
+	rig_start(&r);
+	join(&r, "a");
+	walk(&r, "a", 0, 4);
+	push(&r, "a", 1, 4);
+	merged(&r, 0);
+	dl_sync_save(r.s, UINT32_MAX, &saved);
+	dl_sync_free(r.s);
+	r.s = dl_sync_restore(&r.config, &saved);
+	ok(returns(&r, "a", 1000) == 1000,
+		"one that has always been alone is believed");
+	dl_sync_saved_release(&saved);
+	rig_release(&r);
+}
+
 static void test_global_step(void)
 {
 	struct rig r;
@@ -777,6 +829,7 @@ int main(void)
 	test_norms();
 	test_identity();
 	test_epochs();
+	test_return();
 	test_global_step();
 	test_welcome();
 	test_end();

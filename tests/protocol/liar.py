@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+"""A member of a run, with a key of its own, that lies.
+
+    liar.py --key FILE -n NAME LIE LINK
+
+takes part as learner.py does, but in one thing, by LIE:
+
+    nan, inf     pushes values that are none
+    huge         pushes values that are far too large
+    empty        says that a push is of no tokens
+    count        says that it is of more steps than were reported
+    base         says that it starts from a version never issued
+    clock        says that it was made at a step that is far ahead
+    report       reports a clock that is far ahead, with each step
+    twice        sends each push twice
+
+and prints a line for every word it gets on a push, until 6 have come or the
+connection is over.
+"""
+import argparse
+import sys
+from array import array
+
+from learner import Learner, read_key
+from link import DATA, Gone, Link
+
+VALUES = dict(nan=float("nan"), inf=float("inf"), huge=1e6)
+FIELDS = dict(empty=dict(tokens=0), count=dict(steps=10**9, tokens=10**9),
+              base=dict(base="1.999999"), clock=dict(step=2**62))
+
+
+class Enough(Exception):
+    pass
+
+
+class Liar(Learner):
+    def __init__(self, name, lie):
+        super().__init__(name, step_time=0.02)
+        self.lie, self.words = lie, 0
+
+    def train(self, f):
+        super().train(f)
+        if self.lie in VALUES:
+            f.values = (array("f", [VALUES[self.lie] * self.steps]) *
+                        len(f.values))
+
+    def push_fields(self, p):
+        return dict(super().push_fields(p), **FIELDS.get(self.lie, {}))
+
+    def push(self, p):
+        super().push(p)
+        if self.lie == "twice":
+            push = self.fragments[p].sent[-1]
+            self.link.say("push", push.fields, push.tensors, DATA)
+
+    def tell_step(self):
+        super().tell_step()
+        if self.lie == "report":
+            self.link.say("step", dict(clock=2**62, steps=self.steps,
+                                       tokens=self.tokens, loss=5.5))
+
+    def on_taken(self, f, m):
+        super().on_taken(f, m)
+        if m.fields["taken"] == "settled":
+            return
+        print(m.fields["taken"], m.fields["refusal"], flush=True)
+        self.words += 1
+        if self.words == 6:
+            raise Enough
+
+
+def main():
+    a = argparse.ArgumentParser(usage=__doc__)
+    a.add_argument("--key", required=True)
+    a.add_argument("-n", required=True)
+    a.add_argument("lie")
+    a.add_argument("link")
+    o = a.parse_args()
+    try:
+        Liar(o.n, o.lie).take_part(Link(o.link, key=read_key(o.key)))
+    except Enough:
+        return 0
+    except Gone as e:
+        print("gone:", e)
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
