@@ -24,7 +24,7 @@ teardown() {
 	[ "$status" -eq 0 ]
 	[ "${#lines[@]}" -eq 1 ]
 	[ "$output" -ge 70 ]
-	away "$output" "is sent away: |eve is gone: "
+	away "$output" "is sent away: |refused: |eve is gone: "
 	merged=$(grep -c '"merged"' tape)
 	wait_for has $((merged + 3)) '"merged"' tape
 }

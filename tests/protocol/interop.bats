@@ -100,3 +100,15 @@ other() {
 	has 1 "^global .*final=1" bob.log
 	has 1 "^global .*final=1" carl.log
 }
+
+@test "a learner of another make carries fragments over several streams" {
+	syncer --streams 3 --steps 200
+	wait_for [ -S s ]
+	other bob "$link" -v --streams 3
+	ends syncer
+	ends bob
+	has 1 "^welcome .*streams=3" bob.log
+	! grep "taken=refused" bob.log
+	has 3 "taken=settled" bob.log
+	grep -q "^global .*final=1" bob.log
+}

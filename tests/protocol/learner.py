@@ -4,7 +4,7 @@ nothing else. It shares no code with dl-tools: what it and they agree on is
 what the pages say.
 
     learner.py [-v] [-n NAME] [--key FILE] [--suites LIST] [--run NAME]
-               [--step-time SECONDS] [--leave STEPS] LINK
+               [--step-time SECONDS] [--leave STEPS] [--streams N] LINK
 
 takes part in the run at LINK (unix:PATH, tcp:HOST:PORT or, with a key,
 tcp:KEY@HOST:PORT) until it ends, or leaves after so many steps. What it trains
@@ -24,8 +24,9 @@ from array import array
 from base64 import b64decode
 from collections import namedtuple
 
-from link import (DATA, Gone, Link, Tensor, hello, pairs, u64s, version,
+from link import (DATA, Gone, Tensor, hello, pairs, u64s, version,
                   version_text)
+from stripes import Striped
 from values import from_f32, from_int8, read_layout, to_f32
 
 Values = namedtuple("Values", "version step final values")
@@ -55,9 +56,9 @@ class Push:
 class Learner:
     TOKENS = 64         # a step
 
-    def __init__(self, name, step_time=0.01, leave=None):
+    def __init__(self, name, step_time=0.01, leave=None, streams=1):
         self.name, self.step_time, self.leave = name, step_time, leave
-        self.instance = random.getrandbits(64)
+        self.instance, self.streams = random.getrandbits(64), streams
         self.clock = self.steps = self.tokens = 0
         self.fragments = None   # until welcome says the layout
         self.ending = self.drained = False
@@ -73,9 +74,12 @@ class Learner:
                             for f in self.fragments)
             versions = [("versions",
                          Tensor("U64", [len(self.fragments), 2], data))]
+        more = {}
+        if self.streams > 1:
+            more = dict(streams=self.streams, window=1 << 20)
         link.say("hello", hello(self.name, instance=self.instance,
                                 clock=self.clock, steps=self.steps,
-                                tokens=self.tokens), versions)
+                                tokens=self.tokens, **more), versions)
 
     def tell_step(self):
         self.told = time.monotonic()
@@ -111,6 +115,9 @@ class Learner:
         self.apply_how, self.lockstep = m.fields["apply"], m.fields["wait"] == "1"
         self.clock = int(m.fields["clock"])
         self.name = m.fields.get("learner", self.name)
+        if "streams" in m.fields:
+            self.link.stripe(int(m.fields["streams"]), int(m.fields["window"]),
+                             self.name, self.instance)
         versions, origins = pairs(m.tensors["versions"]), pairs(
             m.tensors["origins"])
         for p, taken in enumerate(u64s(m.tensors["taken"])):
@@ -319,13 +326,14 @@ def main():
     a.add_argument("--run", default="-")
     a.add_argument("--step-time", type=float, default=0.01)
     a.add_argument("--leave", type=int)
+    a.add_argument("--streams", type=int, default=1)
     a.add_argument("link")
     o = a.parse_args()
-    learner = Learner(o.n, o.step_time, o.leave)
+    learner = Learner(o.n, o.step_time, o.leave, o.streams)
     key = read_key(o.key) if o.key else None
     for attempt in range(20):
         try:
-            link = Link(o.link, key=key, suites=o.suites, run=o.run)
+            link = Striped(o.link, key=key, suites=o.suites, run=o.run)
             link.verbose = o.v
             learner.take_part(link)
             return 0

@@ -167,6 +167,9 @@ class Link:
             show("> ", kind, fields, tensors)
         words = dict(format="1", kind=kind, **fields)
         data = record({k: str(v) for k, v in words.items()}, tensors)
+        self.put(channel, data)
+
+    def put(self, channel, data):
         for at in range(0, len(data), FRAME_MAX - 1):
             self.frame(channel, data[at:at + FRAME_MAX - 1])
 
@@ -216,10 +219,15 @@ class Link:
         body = self.read_bytes(2 + n)[2:]
         if self.ciphers:
             body = self.unseal(body)
-        if not body or body[0] >= len(self.streams):
+        if not body:
             raise Gone("the peer breaks the protocol")
-        self.streams[body[0]] += body[1:]
+        self.take(body[0], body[1:])
         return True
+
+    def take(self, channel, payload):
+        if channel >= len(self.streams):
+            raise Gone("the peer breaks the protocol")
+        self.streams[channel] += payload
 
     def unseal(self, body):
         import session
