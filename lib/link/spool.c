@@ -17,7 +17,9 @@ static const char *const doings[] = {"training", "drained", "leaving", NULL};
 static const char *const answers[] = {
 	"round", "waiting", "now", "late", "again", "refused", NULL};
 static const char *const reasons[] = {"-", "finite", "empty", "base", "count",
-	"clock", "rate", "norm", "end", NULL};
+	"clock", "rate", "norm", "end", "barred", NULL};
+_Static_assert(sizeof(reasons) / sizeof(*reasons) == DL_REFUSALS + 1,
+	"each refusal has its word");
 
 #define AT(field) offsetof(struct dl_spool_latest, field)
 static const struct dl_spool_field latest_key[] = {
