@@ -44,7 +44,8 @@ static int parse_tcp(struct dl_address *a, const char *s)
 	} else if (memchr(s, ':', n)) {
 		return -1;
 	}
-	if (n == 0 || n >= sizeof(a->host))
+	if (n == 0 || n >= sizeof(a->host) || memchr(s, '[', n) ||
+		memchr(s, ']', n))
 		return -1;
 	a->kind = DL_LINK_TCP;
 	memcpy(a->host, s, n);

@@ -108,10 +108,11 @@ static inline void link_say(struct link *k, const void *p, size_t n)
 /* Nothing more is said; what was heard. */
 static inline struct heard link_close(struct link *k)
 {
-	close(k->fd);
+	shutdown(k->fd, SHUT_WR); /* what it says may lie there unread */
 	while (!k->heard.code)
 		link_work(k);
 	dl_conn_release(&k->c);
+	close(k->fd);
 	return k->heard;
 }
 
