@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/num.h"
+#include "cmd/serve/hear.h"
 #include "cmd/serve/server.h"
 
 /* A global under way. */
@@ -66,6 +67,7 @@ void deliver(struct peer *peer, uint32_t p, uint64_t step, int final)
 		d->data->bytes, delivered, d);
 	if (peer->versions)
 		peer->versions[p] = m.version;
+	hear_answer(peer);
 	/* The next version may be made before the loop turns. */
 	dl_conn_flush(&peer->conn, dl_now());
 }

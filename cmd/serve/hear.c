@@ -10,6 +10,36 @@
 #include "cmd/serve/rights.h"
 #include "cmd/serve/server.h"
 
+static struct dl_allowance words_of(const struct peer *peer)
+{
+	uint32_t fragments = peer->server->layout->fragments;
+
+	return (struct dl_allowance){
+		HEAR_BURST + fragments, DL_SECOND / HEAR_RATE};
+}
+
+void hear_answer(struct peer *peer)
+{
+	dl_bucket_give(&peer->words, words_of(peer));
+}
+
+/* No learner has so much to say, however fast it trains: each message costs a
+ * line of the tape, and a want a fragment. */
+static int check_words(
+	struct peer *peer, const struct dl_message *m, struct dl_err *e)
+{
+	struct dl_allowance wants = {
+		HEAR_WANTS + peer->server->layout->fragments, DL_SECOND};
+	int64_t now = dl_now();
+
+	if (!dl_bucket_take(&peer->words, words_of(peer), now))
+		return dl_fail(e, DL_PROTOCOL, "more than %d messages a second",
+			HEAR_RATE);
+	if (m->kind == DL_MSG_WANT && !dl_bucket_take(&peer->wants, wants, now))
+		return dl_fail(e, DL_PROTOCOL, "wants too much");
+	return 0;
+}
+
 /* What it took to bring the learner what it has applied. */
 static void take_sent(struct peer *peer, struct dl_sync_event *ev)
 {
@@ -68,11 +98,15 @@ static int on_message(void *ctx, struct dl_conn *c, const struct dl_message *m,
 	struct dl_sync_event ev;
 
 	(void)c;
+	if (check_words(peer, m, e))
+		return e->code;
 	if (m->kind == DL_MSG_HELLO)
 		return peer_hello(peer, m, e);
 	if (peer->state == PEER_LEARNER)
 		return on_learner(peer, m, e);
 	if (peer->state == PEER_ENDER && m->kind == DL_MSG_END) {
+		if (peer->deadline == INT64_MAX)
+			return dl_fail(e, DL_PROTOCOL, "end comes twice");
 		cmd_note("%s asks for the end of the run", peer->address);
 		peer->deadline = INT64_MAX;
 		peer_event(peer, DL_EV_END, &ev);

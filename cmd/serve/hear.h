@@ -4,9 +4,19 @@
 #ifndef CMD_SERVE_HEAR_H
 #define CMD_SERVE_HEAR_H
 
-#include "link/conn.h"
+#include "cmd/serve/peer.h"
+
+enum {
+	HEAR_BURST = 1000, /* messages at once, and one a fragment */
+	HEAR_RATE = 1000,  /* more of them a second */
+	HEAR_WANTS = 8,	   /* want at once, and one a fragment; then one a
+			    * second */
+};
 
 /* Their ctx is the struct peer. */
 extern const struct dl_conn_handlers peer_handlers;
+
+/* The peer was sent what takes a message to answer: it may say one more. */
+void hear_answer(struct peer *peer);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "link/address.h"
 #include "link/authorized.h"
+#include "link/bucket.h"
 #include "link/conn.h"
 #include "sync/sync.h"
 
@@ -19,7 +20,7 @@ enum peer_state {
 	PEER_LEARNER,  /* the core knows it */
 	PEER_OBSERVER,
 	PEER_ENDER,
-	PEER_STREAM, /* about to be a stream of a learner's connection */
+	PEER_STREAM,  /* about to be a stream of a learner's connection */
 	PEER_LEAVING, /* only what is queued is still sent */
 };
 
@@ -33,6 +34,7 @@ struct peer {
 	uint64_t instance;
 	const struct dl_authorized *may; /* NULL: everything */
 	struct dl_rate reads;		 /* of it, if it has one */
+	struct dl_bucket words, wants;	 /* messages; see hear.h */
 	uint64_t slot; /* of a group's member, else DL_SLOT_NONE */
 	int placed;    /* any name of its group would have done */
 	/* its hello, for the core */
@@ -43,7 +45,7 @@ struct peer {
 		uint64_t elements, bytes; /* of globals, since `applied` */
 	} * sent;
 	uint64_t streams, window; /* that hello wants; granted: welcome */
-	int decodes;	  /* the codec of the run's updates */
+	int decodes;		  /* the codec of the run's updates */
 	int64_t deadline; /* of its hello or end; of the probe while it waits */
 	int64_t heard;	  /* when the one probed was last heard before */
 	struct push *coming;

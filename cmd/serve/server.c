@@ -9,6 +9,7 @@
 #include "cmd/cmd.h"
 #include "cmd/serve/begin.h"
 #include "cmd/serve/deliver.h"
+#include "cmd/serve/hear.h"
 #include "cmd/serve/rights.h"
 #include "cmd/serve/show.h"
 #include "link/signals.h"
@@ -44,6 +45,7 @@ static void send_to(struct server *s, const struct dl_sync_action *a)
 		return;
 	case DL_ACT_OPEN:
 		m.kind = DL_MSG_OPEN;
+		hear_answer(peer);
 		break;
 	case DL_ACT_END:
 		m.kind = DL_MSG_END;

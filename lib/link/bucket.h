@@ -29,4 +29,10 @@ static inline int dl_bucket_take(
 	return 1;
 }
 
+/* Puts one back, for what the other side was asked for. */
+static inline void dl_bucket_give(struct dl_bucket *b, struct dl_allowance a)
+{
+	b->full_at -= a.each;
+}
+
 #endif

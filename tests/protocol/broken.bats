@@ -29,6 +29,23 @@ teardown() {
 	wait_for has $((merged + 3)) '"merged"' tape
 }
 
+# floods KIND WHY: a learner of that name says it without end.
+floods() {
+	run timeout 60 python3 "$abs_top_srcdir/tests/protocol/flood.py" \
+		"$link" "$1"
+	echo "$output"
+	[ "$status" -eq 0 ]
+	wait_for has 1 "$1 is gone: $2" syncer.log
+	[ "$(grep -c "$1 is gone" syncer.log)" -eq 1 ]
+}
+
+@test "who says more than any learner has to say is sent away" {
+	floods step "more than 1000 messages a second"
+	floods applied "more than 1000 messages a second"
+	floods want "wants too much"
+	floods end "more than 1000 messages a second"
+}
+
 @test "what a peer does not know is passed over" {
 	python3 - "$abs_top_srcdir/tests/protocol" "$link" <<-'END'
 	import sys

@@ -1,0 +1,36 @@
+#!/usr/bin/env python3
+"""A learner that says one thing over and over.
+
+    flood.py LINK KIND
+
+says KIND, which is its name too, until the syncer hangs up, and prints how
+often; fails when that was not enough.
+"""
+import sys
+
+from link import Gone, Link, hello
+
+FIELDS = dict(step=dict(clock=0, steps=0, tokens=0), want=dict(fragment=0),
+              applied=dict(fragment=0, version="1.0"), end=dict(step=0))
+ENOUGH = 100000
+
+
+def main():
+    kind = sys.argv[2]
+    link = Link(sys.argv[1])
+    link.say("hello", hello(kind))
+    said = 0
+    try:
+        while said < ENOUGH:
+            link.say(kind, FIELDS[kind])
+            said += 1
+            if link.wait(0):
+                link.read_some()
+    except Gone:
+        print(said)
+        return 0
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
