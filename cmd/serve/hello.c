@@ -5,13 +5,12 @@
 
 #include "base/num.h"
 #include "cmd/cmd.h"
-#include "cmd/serve/deliver.h"
+#include "cmd/serve/observe.h"
 #include "cmd/serve/rights.h"
 #include "cmd/serve/server.h"
 
 static const int64_t probe_time = 2 * DL_SECOND + DL_SECOND / 2;
 static const int64_t last_words = 5 * DL_SECOND;
-static const int64_t observer_time = 600 * DL_SECOND;
 
 static const struct dl_limits push_limits = {16 << 20, UINT64_MAX};
 
@@ -139,13 +138,10 @@ static int has_word(const char *words, const char *word)
 
 static void begin_observer(struct peer *peer, int64_t now)
 {
-	struct server *s = peer->server;
-
-	peer->state = PEER_OBSERVER;
-	peer_send_welcome(peer, dl_sync_clock(s->core));
-	for (uint32_t p = 0; p < s->layout->fragments; p++)
-		deliver(peer, p, dl_sync_clock(s->core), 0);
-	peer_leave(peer, now + observer_time);
+	if (observe_enter(peer->server, now))
+		observe_begin(peer, now);
+	else
+		refuse(peer, DL_TEMPFAIL, "too many observers, try later", now);
 }
 
 /* One more stream of a connection that is there and misses one. */

@@ -9,6 +9,7 @@
 #include "cmd/cmd.h"
 #include "cmd/serve/hear.h"
 #include "cmd/serve/hello.h"
+#include "cmd/serve/observe.h"
 #include "cmd/serve/server.h"
 #include "link/key.h"
 
@@ -274,6 +275,12 @@ static int owes_word(const struct peer *peer)
 	       peer->state == PEER_STREAM;
 }
 
+static int has_deadline(const struct peer *peer)
+{
+	return owes_word(peer) || peer->state == PEER_WAITING ||
+	       peer->state == PEER_OBSERVER;
+}
+
 /* A stream becomes its owner's, once `attached` is on its way. */
 static void hand_over(struct peer *stream, int64_t now)
 {
@@ -323,6 +330,8 @@ void peers_work(struct server *s, int64_t now)
 	for (struct peer *peer = s->peer; peer; peer = peer->next) {
 		if (peer->state == PEER_WAITING && !peer->over)
 			peer_judge(peer, now);
+		if (peer->state == PEER_OBSERVER && !peer->over)
+			observe_work(peer, now);
 		if (peer->state == PEER_STREAM && !peer->over)
 			hand_over(peer, now);
 		if (owes_word(peer) && !peer->over && now >= peer->deadline) {
@@ -344,8 +353,7 @@ int64_t peers_wake(const struct server *s)
 
 		if (at < wake)
 			wake = at;
-		if ((owes_word(peer) || peer->state == PEER_WAITING) &&
-			peer->deadline < wake)
+		if (has_deadline(peer) && peer->deadline < wake)
 			wake = peer->deadline;
 	}
 	return wake;

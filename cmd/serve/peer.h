@@ -18,7 +18,7 @@ enum peer_state {
 	PEER_STRANGER, /* has not said hello */
 	PEER_WAITING,  /* a learner whose name another holds: see probe_until */
 	PEER_LEARNER,  /* the core knows it */
-	PEER_OBSERVER,
+	PEER_OBSERVER, /* the model is sent to it, and nothing heard */
 	PEER_ENDER,
 	PEER_STREAM,  /* about to be a stream of a learner's connection */
 	PEER_LEAVING, /* only what is queued is still sent */
@@ -46,7 +46,9 @@ struct peer {
 	} * sent;
 	uint64_t streams, window; /* that hello wants; granted: welcome */
 	int decodes;		  /* the codec of the run's updates */
-	int64_t deadline; /* of its hello or end; of the probe while it waits */
+	int64_t deadline; /* of its hello or end; of the probe while it waits;
+			   * of the next byte that an observer reads */
+	uint64_t out;	  /* bytes sent to it then */
 	int64_t heard;	  /* when the one probed was last heard before */
 	struct push *coming;
 	int over; /* to be freed after this turn */

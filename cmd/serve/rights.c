@@ -31,7 +31,7 @@ static void dismiss(struct peer *peer, int code, const char *why, int64_t now)
 
 	cmd_note("%s at %s is sent away: %s", peer->name, peer->address, why);
 	peer->may = NULL;
-	if (was == PEER_LEAVING) {
+	if (was == PEER_LEAVING || was == PEER_OBSERVER) {
 		/* All that it is still to be sent is on its way. */
 		dl_fail(&e, code, "%s", why);
 		peer_drop(peer, &e);
