@@ -12,6 +12,8 @@
 static const int64_t probe_time = 2 * DL_SECOND + DL_SECOND / 2;
 static const int64_t last_words = 5 * DL_SECOND;
 
+enum { NAMES = 4 }; /* times --max-learners, without keys */
+
 static const struct dl_limits push_limits = {16 << 20, UINT64_MAX};
 
 /* Whoever is known to the core under that name. */
@@ -25,11 +27,49 @@ static struct peer *find_holder(const struct server *s, const char *name)
 	return peer;
 }
 
-static void admit(struct peer *peer)
+static void refuse(struct peer *peer, int code, const char *text, int64_t now)
+{
+	struct dl_message m = {
+		.kind = DL_MSG_ERROR, .code = code, .text = text};
+
+	gate_note(peer->server, "%s%s%s: refused: %s", peer->name,
+		*peer->name ? " at " : "", peer->address, text);
+	dl_conn_send(&peer->conn, &m);
+	peer_leave(peer, now + last_words);
+}
+
+/* A run never forgets a name; those of keys are as many as are authorised. */
+static int check_room(const struct peer *peer, struct dl_err *e)
+{
+	const struct server *s = peer->server;
+	uint64_t most = s->options->learners, here = 0;
+	struct dl_sync_info run;
+
+	for (const struct peer *p = s->peer; p; p = p->next)
+		here += !p->over && p->state == PEER_LEARNER;
+	if (here >= most)
+		return dl_fail(e, DL_TEMPFAIL, "all places are taken: %llu",
+			(unsigned long long)most);
+	if (peer->may || dl_sync_knows(s->core, peer->name))
+		return 0;
+	dl_sync_info(s->core, &run);
+	if (run.learners >= NAMES * most)
+		return dl_fail(e, DL_NOPERM,
+			"this run knows %zu names, and takes no new one",
+			run.learners);
+	return 0;
+}
+
+static void admit(struct peer *peer, int64_t now)
 {
 	struct server *s = peer->server;
 	struct dl_sync_event ev;
+	struct dl_err e;
 
+	if (check_room(peer, &e)) {
+		refuse(peer, e.code, e.text, now);
+		return;
+	}
 	peer->state = PEER_LEARNER;
 	peer->deadline = INT64_MAX;
 	peer->conn.config.silence_ns = s->options->sync.dead_ns;
@@ -41,17 +81,6 @@ static void admit(struct peer *peer)
 	ev.tokens = peer->tokens;
 	ev.versions = peer->versions;
 	server_event(s, &ev);
-}
-
-static void refuse(struct peer *peer, int code, const char *text, int64_t now)
-{
-	struct dl_message m = {
-		.kind = DL_MSG_ERROR, .code = code, .text = text};
-
-	gate_note(peer->server, "%s%s%s: refused: %s", peer->name, *peer->name ? " at " : "",
-		peer->address, text);
-	dl_conn_send(&peer->conn, &m);
-	peer_leave(peer, now + last_words);
 }
 
 /* One name, one learner: a new connection of the same process replaces the
@@ -71,7 +100,7 @@ static void claim_name(struct peer *peer, int64_t now)
 		dl_fail(&why, DL_UNAVAILABLE, "connected anew");
 		peer_drop(holder, &why);
 	}
-	admit(peer);
+	admit(peer, now);
 }
 
 static void say_taken(char *out, size_t size, const struct peer *peer,
@@ -104,7 +133,7 @@ void peer_judge(struct peer *peer, int64_t now)
 		dl_fail(&why, DL_UNAVAILABLE, "silent, and replaced");
 		peer_drop(holder, &why);
 	}
-	admit(peer);
+	admit(peer, now);
 }
 
 static int check_hello(

@@ -4,7 +4,15 @@
 #include "cmd/key.h"
 #include "link/stripe.h"
 
-enum { LISTEN = SYNC_OPTIONS, TAPE, RECORD, KEY, AUTHORIZED, INSECURE };
+enum {
+	LISTEN = SYNC_OPTIONS,
+	TAPE,
+	RECORD,
+	KEY,
+	AUTHORIZED,
+	MAX_LEARNERS,
+	INSECURE
+};
 
 enum { STREAMS = 8 }; /* unless given */
 
@@ -15,6 +23,7 @@ static const struct option longs[] = {
 	{"record", required_argument, NULL, RECORD},
 	{"key", required_argument, NULL, KEY},
 	{"authorized", required_argument, NULL, AUTHORIZED},
+	{"max-learners", required_argument, NULL, MAX_LEARNERS},
 	{"insecure", no_argument, NULL, INSECURE},
 	LINK_LONG,
 	DATA_LONG,
@@ -51,14 +60,17 @@ static void read_option(struct serve_options *o, int opt)
 	case AUTHORIZED:
 		o->authorized = optarg;
 		break;
+	case MAX_LEARNERS:
+		o->learners =
+			cmd_u64("--max-learners", optarg, 1, LEARNERS_MAX);
+		break;
 	case INSECURE:
 		o->insecure = o->insecure == DL_INSECURE_NO
 				      ? DL_INSECURE_LOOPBACK
 				      : DL_INSECURE_ANYWHERE;
 		break;
 	default:
-		if (!sync_option(&o->sync, opt) &&
-			!link_option(&o->tcp, opt) &&
+		if (!sync_option(&o->sync, opt) && !link_option(&o->tcp, opt) &&
 			!data_option(&o->data, opt))
 			cmd_common_option(opt);
 	}
@@ -79,7 +91,7 @@ void serve_options_read(struct serve_options *o, int argc, char **argv)
 {
 	int opt;
 
-	*o = (struct serve_options){
+	*o = (struct serve_options){.learners = LEARNERS,
 		.data = {.streams = STREAMS, .window = DL_WINDOW}};
 	sync_options_begin(&o->sync, argc, argv, shorts, longs);
 	while ((opt = getopt_long(argc, argv, shorts, longs, NULL)) != -1)

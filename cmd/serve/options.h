@@ -8,16 +8,21 @@
 #include "cmd/link.h"
 #include "link/address.h"
 
-enum { LISTEN_MAX = 8 };
+enum {
+	LISTEN_MAX = 8,
+	LEARNERS = 1024,      /* unless --max-learners is given */
+	LEARNERS_MAX = 65536, /* what it can be */
+};
 
 struct serve_options {
 	struct sync_options sync;
 	const char *tape;
 	const char *authorized; /* NULL: nobody comes by a session */
+	uint64_t learners;	/* connected at once, at most */
 	const char *record;	/* a folder; NULL: pushes are not kept */
 	struct dl_address listen[LISTEN_MAX];
 	size_t listens;
-	struct dl_tcp tcp; /* of those that are tcp */
+	struct dl_tcp tcp;	  /* of those that are tcp */
 	struct data_options data; /* streams, window: at most, of a learner;
 				   * rate: of all that is sent */
 	enum dl_insecure insecure;

@@ -239,6 +239,11 @@ uint64_t dl_sync_taken(const struct dl_sync *s, const char *learner,
 	return in ? in->taken[p] : 0;
 }
 
+int dl_sync_knows(const struct dl_sync *s, const char *learner)
+{
+	return find_learner(s, learner) != NULL;
+}
+
 uint64_t dl_sync_settled(const struct dl_sync *s, const char *learner,
 	uint32_t p)
 {

@@ -200,6 +200,8 @@ struct dl_version dl_sync_version(const struct dl_sync *s, uint32_t p);
  * same values: a learner that has it need not be sent anything. Otherwise the
  * version itself. */
 struct dl_version dl_sync_origin(const struct dl_sync *s, uint32_t p);
+/* Was a learner of that name ever here? Names are never forgotten. */
+int dl_sync_knows(const struct dl_sync *s, const char *learner);
 /* The last push of that instance taken for p; 0 for none. */
 uint64_t dl_sync_taken(const struct dl_sync *s, const char *learner,
 	uint64_t instance, uint32_t p);

@@ -73,3 +73,34 @@ joined() {
 	ends second
 	ends syncer
 }
+
+@test "there are so many places, and so many names without a key" {
+	command -v python3 >/dev/null || skip "python3 is not installed"
+	syncer --max-learners 2
+	wait_for [ -S s ]
+	python3 - "$abs_top_srcdir/tests/protocol" "$link" <<-'END'
+	import sys
+	sys.path.insert(0, sys.argv[1])
+	from link import Link, hello
+
+	def come(name, answer, text=""):
+	    link = Link(sys.argv[2])
+	    link.say("hello", hello(name))
+	    m = link.hear(20)
+	    words = m.fields.get("code", "") + " " + m.fields.get("text", "")
+	    assert (m.kind, words) == (answer, text or " "), (m.kind, words)
+	    return link
+
+	ann = come("ann", "welcome")
+	ben = come("ben", "welcome")
+	come("cat", "error", "75 all places are taken: 2")
+	ann_again = come("ann", "welcome")
+	ann.close()
+	ben.close()
+	for name in "cdefgh":
+	    come(name, "welcome").close()
+	come("i", "error", "77 this run knows 8 names, and takes no new one")
+	come("ben", "welcome")
+	END
+	[ "$(grep -c "refused: " syncer.log)" -eq 2 ]
+}
