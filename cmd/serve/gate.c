@@ -1,5 +1,6 @@
 #include "cmd/serve/gate.h"
 
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <sys/resource.h>
@@ -12,15 +13,22 @@
 static const struct dl_allowance lines = {50, DL_SECOND};
 static const int64_t count_pause = 10 * DL_SECOND;
 
-/* Learners need descriptors too. */
+/* Store, tape and record are written by descriptors of their own. */
+enum { FILES = 16 };
+
+/* Learners need descriptors too, and so do files. */
 void gate_begin(struct gate *g)
 {
 	struct rlimit files;
+	size_t most = INT_MAX;
 
-	*g = (struct gate){.inside_most = DL_DOOR_INSIDE, .say_at = INT64_MAX};
-	if (getrlimit(RLIMIT_NOFILE, &files) == 0 &&
-		files.rlim_cur / 2 < g->inside_most)
-		g->inside_most = files.rlim_cur / 2;
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < most)
+		most = files.rlim_cur;
+	*g = (struct gate){.inside_most = most / 2,
+		.most = most / 2 < FILES ? most / 2 : most - FILES,
+		.say_at = INT64_MAX};
+	if (g->inside_most > DL_DOOR_INSIDE)
+		g->inside_most = DL_DOOR_INSIDE;
 }
 
 static void tell_unsaid(struct gate *g)
@@ -61,9 +69,9 @@ int64_t gate_wake(const struct gate *g)
 	return g->say_at;
 }
 
-/* The newest is always let in: whoever has a key needs a moment only, so of
- * too many it is the oldest who do not mean to say hello. */
-static void make_room(struct server *s)
+/* The newest is let in: whoever has a key needs a moment only, so of too many
+ * it is the oldest who do not mean to say hello. 0: all who are there have. */
+static int make_room(struct server *s, int fd)
 {
 	struct peer *oldest = NULL;
 	size_t strangers = 0;
@@ -74,10 +82,13 @@ static void make_room(struct server *s)
 			oldest = peer;
 			strangers++;
 		}
-	if (strangers < s->gate.inside_most)
-		return;
+	if (strangers < s->gate.inside_most && (size_t)fd < s->gate.most)
+		return 1;
+	if (!oldest)
+		return 0;
 	dl_fail(&why, DL_UNAVAILABLE, "said nothing while others wait");
 	peer_drop(oldest, &why);
+	return 1;
 }
 
 int gate_enter(struct server *s, int fd, int64_t now)
@@ -93,6 +104,15 @@ int gate_enter(struct server *s, int fd, int64_t now)
 			dl_address_peer(address, fd));
 		return 0;
 	}
-	make_room(s);
+	if (!make_room(s, fd)) {
+		gate_note(s, "%s is turned away: no descriptors (ulimit -n)",
+			dl_address_peer(address, fd));
+		return 0;
+	}
 	return 1;
+}
+
+int gate_spares(const struct gate *g, int fd)
+{
+	return (size_t)fd < g->most / 2;
 }

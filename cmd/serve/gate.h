@@ -16,6 +16,8 @@ struct server;
 struct gate {
 	struct dl_door door;
 	size_t inside_most; /* strangers who have not said hello */
+	size_t most;	    /* descriptors below which peers are taken in; the
+			     * system gives the lowest that is free */
 	struct dl_bucket lines;
 	uint64_t unsaid; /* lines that there was no room for */
 	int64_t say_at;	 /* when their number is told; INT64_MAX: none */
@@ -23,9 +25,12 @@ struct gate {
 
 void gate_begin(struct gate *g);
 
-/* May the one at fd be taken in? If there are too many strangers, the oldest
- * goes. 0: it may not, and that has been noted. */
+/* May the one at fd be taken in? If there are too many strangers, or too few
+ * descriptors, the oldest stranger goes. 0: it may not, and that has been
+ * noted. */
 int gate_enter(struct server *s, int fd, int64_t now);
+/* May it stay as one more stream? Those have half, so that learners get in. */
+int gate_spares(const struct gate *g, int fd);
 
 /* A line about somebody who is no learner, or the count of those left out. */
 void gate_note(struct server *s, const char *fmt, ...)

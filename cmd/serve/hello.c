@@ -184,6 +184,9 @@ static void begin_stream(struct peer *peer, int64_t now)
 			now);
 	else if (!dl_conn_missing(&owner->conn))
 		refuse(peer, DL_NOPERM, "all streams are there", now);
+	else if (!gate_spares(&peer->server->gate, peer->conn.main.fd))
+		refuse(peer, DL_TEMPFAIL, "no descriptors for more streams",
+			now);
 	else {
 		peer->state = PEER_STREAM;
 		dl_conn_send(&peer->conn, &m);

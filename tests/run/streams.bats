@@ -92,6 +92,40 @@ needs_python() {
 	ends ann
 }
 
+@test "streams leave descriptors for files and for others" {
+	ulimit -S -n 48
+	syncer -v --streams 16
+	ulimit -S -n 256
+	for name in ann bob cat; do
+		learner $name --streams 16
+	done
+	wait_for has 1 "no descriptors for more streams" syncer.log
+	merged=$(grep -c '"merged"' tape) || true
+	wait_for has $((merged + 6)) '"merged"' tape
+	dl-join -o live.safetensors "$link"
+	has 1 "has one more stream" syncer.log
+	fewer 1 "Too many open files" syncer.log
+	dl-sync end "$link"
+	ends syncer
+}
+
+@test "who finds no descriptor is turned away, and the run goes on" {
+	ulimit -S -n 24
+	syncer -v
+	ulimit -S -n 256
+	learner ann
+	wait_for pushed ann
+	# Trainers that make no step, and end with their learners.
+	for i in $(seq 8); do
+		background "l$i" dl-learn -n "l$i" --scratch "$scratch" \
+			"$link" -- sh -c 'cat <&3'
+	done
+	wait_for has 1 "turned away: no descriptors" syncer.log
+	merged=$(grep -c '"merged"' tape)
+	wait_for has $((merged + 3)) '"merged"' tape
+	fewer 1 "Too many open files" syncer.log
+}
+
 @test "--rate holds data back, and the run goes on" {
 	syncer --steps 60
 	ann --rate 100K
