@@ -46,6 +46,21 @@ floods() {
 	floods end "more than 1000 messages a second"
 }
 
+@test "no memory is taken for a push larger than its fragment" {
+	learner ann
+	wait_for pushed ann
+	run timeout 100 python3 "$abs_top_srcdir/tests/protocol/huge.py" "$link"
+	echo "$output"
+	[ "$status" -eq 0 ]
+	[ -z "$output" ]
+	for what in "shape.*has another shape" "more.*tensors, but fragment 0" \
+		"codes.*is not U8 of as many" "scales.*is not one BF16"; do
+		wait_for has 1 "${what/./ is gone: push of fragment 0: .}" \
+			syncer.log
+	done
+	wait_for pushed ann $(($(grep -c '"push".*"ann"' tape) + 3))
+}
+
 @test "what a peer does not know is passed over" {
 	python3 - "$abs_top_srcdir/tests/protocol" "$link" <<-'END'
 	import sys
