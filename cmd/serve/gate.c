@@ -29,6 +29,7 @@ void gate_begin(struct gate *g)
 		.say_at = INT64_MAX};
 	if (g->inside_most > DL_DOOR_INSIDE)
 		g->inside_most = DL_DOOR_INSIDE;
+	g->key_most = g->inside_most / 8;
 }
 
 static void tell_unsaid(struct gate *g)
@@ -69,6 +70,12 @@ int64_t gate_wake(const struct gate *g)
 	return g->say_at;
 }
 
+/* Who was refused may take its time to read that, while there is room. */
+static int is_stranger(const struct peer *peer)
+{
+	return !peer->over && (peer->state == PEER_STRANGER || peer->unwelcome);
+}
+
 /* The newest is let in: whoever has a key needs a moment only, so of too many
  * it is the oldest who do not mean to say hello. 0: all who are there have. */
 static int make_room(struct server *s, int fd)
@@ -78,7 +85,7 @@ static int make_room(struct server *s, int fd)
 	struct dl_err why;
 
 	for (struct peer *peer = s->peer; peer; peer = peer->next)
-		if (!peer->over && peer->state == PEER_STRANGER) {
+		if (is_stranger(peer)) {
 			oldest = peer;
 			strangers++;
 		}
@@ -115,4 +122,18 @@ int gate_enter(struct server *s, int fd, int64_t now)
 int gate_spares(const struct gate *g, int fd)
 {
 	return (size_t)fd < g->most / 2;
+}
+
+int gate_key(const struct server *s, const struct dl_authorized *may,
+	struct dl_err *e)
+{
+	size_t n = 0;
+
+	for (const struct peer *peer = s->peer; peer; peer = peer->next)
+		n += peer->may == may && !peer->over &&
+		     peer->state != PEER_LEARNER;
+	if (n < s->gate.key_most)
+		return 0;
+	return dl_fail(
+		e, DL_TEMPFAIL, "%s has too many connections", may->name);
 }

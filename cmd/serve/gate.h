@@ -12,12 +12,15 @@
 #include "link/door.h"
 
 struct server;
+struct dl_authorized;
+struct dl_err;
 
 struct gate {
 	struct dl_door door;
-	size_t inside_most; /* strangers who have not said hello */
+	size_t inside_most; /* strangers: no hello yet, or a refused one */
 	size_t most;	    /* descriptors below which peers are taken in; the
 			     * system gives the lowest that is free */
+	size_t key_most;    /* connections of one key that are no learners */
 	struct dl_bucket lines;
 	uint64_t unsaid; /* lines that there was no room for */
 	int64_t say_at;	 /* when their number is told; INT64_MAX: none */
@@ -31,6 +34,10 @@ void gate_begin(struct gate *g);
 int gate_enter(struct server *s, int fd, int64_t now);
 /* May it stay as one more stream? Those have half, so that learners get in. */
 int gate_spares(const struct gate *g, int fd);
+
+/* May that key have one more connection? 75: it has too many already. */
+int gate_key(const struct server *s, const struct dl_authorized *may,
+	struct dl_err *e);
 
 /* A line about somebody who is no learner, or the count of those left out. */
 void gate_note(struct server *s, const char *fmt, ...)

@@ -35,6 +35,7 @@ static void refuse(struct peer *peer, int code, const char *text, int64_t now)
 	gate_note(peer->server, "%s%s%s: refused: %s", peer->name,
 		*peer->name ? " at " : "", peer->address, text);
 	dl_conn_send(&peer->conn, &m);
+	peer->unwelcome = 1;
 	peer_leave(peer, now + last_words);
 }
 

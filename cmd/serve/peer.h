@@ -37,6 +37,7 @@ struct peer {
 	struct dl_bucket words, wants;	 /* messages; see hear.h */
 	uint64_t slot; /* of a group's member, else DL_SLOT_NONE */
 	int placed;    /* any name of its group would have done */
+	int unwelcome; /* leaving: it was refused, or its rights are over */
 	/* its hello, for the core */
 	uint64_t clock, steps, tokens;
 	/* P: what its hello says it has, then what it was sent; 0.0: unknown */

@@ -6,6 +6,7 @@
 
 #include "base/num.h"
 #include "cmd/cmd.h"
+#include "cmd/serve/gate.h"
 #include "cmd/serve/group.h"
 #include "cmd/serve/server.h"
 #include "link/key.h"
@@ -31,6 +32,7 @@ static void dismiss(struct peer *peer, int code, const char *why, int64_t now)
 
 	cmd_note("%s at %s is sent away: %s", peer->name, peer->address, why);
 	peer->may = NULL;
+	peer->unwelcome = 1;
 	if (was == PEER_LEAVING || was == PEER_OBSERVER) {
 		/* All that it is still to be sent is on its way. */
 		dl_fail(&e, code, "%s", why);
@@ -185,6 +187,8 @@ int rights_hello(
 		return dl_fail(e, DL_NOPERM, "%s", why);
 	}
 	code = check_role(may, m->role, e);
+	if (!code)
+		code = gate_key(peer->server, may, e);
 	if (code)
 		return code;
 	peer->may = may;
