@@ -26,6 +26,8 @@ static double median(double *v, size_t n)
 enum {
 	SPEEDS_NEEDED = 3, /* with fewer learners nobody can tell who lies */
 	BURST_LEAST = 64,  /* steps that may always come at once */
+	KEPT_MOST = 8,     /* pushes of a fragment: one that waits for rounds
+			    * has two or three, and each takes its memory */
 	FASTEST_NS = 1000, /* a step: that nobody is faster needs no others */
 };
 
@@ -137,6 +139,22 @@ void remember_norm(struct fragment *f, double norm)
 		f->norms = DL_NORMS_KEPT;
 }
 
+static size_t count_of(const struct pushes *list, const struct learner *l)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < list->n; i++)
+		n += list->item[i].from == l;
+	return n;
+}
+
+/* Pushes of l that are kept until a merge has taken them. */
+static size_t kept(const struct fragment *f, const struct learner *l)
+{
+	return count_of(&f->round, l) + count_of(&f->waiting, l)
+		+ count_of(&f->alone, l) + count_of(&f->merge, l);
+}
+
 enum dl_refusal judge_push(const struct dl_sync *s, const struct learner *l,
 	const struct dl_sync_event *ev, double *scale)
 {
@@ -157,6 +175,8 @@ enum dl_refusal judge_push(const struct dl_sync *s, const struct learner *l,
 	if (ev->steps > l->steps - l->pushed_steps[ev->fragment]
 		|| ev->tokens > l->tokens - l->pushed_tokens[ev->fragment])
 		return DL_REFUSED_COUNT;
+	if (kept(f, l) >= KEPT_MOST)
+		return DL_REFUSED_RATE;
 	if (usual > 0 && ev->norm > s->config.refuse_norm * usual)
 		return DL_REFUSED_NORM;
 	if (usual > 0 && ev->norm > s->config.max_norm * usual)

@@ -127,7 +127,7 @@ enum dl_refusal {
 	DL_REFUSED_BASE,   /* a base that was never issued */
 	DL_REFUSED_COUNT,  /* more steps or tokens than it reported */
 	DL_REFUSED_CLOCK,  /* a clock above what its steps and opens allow */
-	DL_REFUSED_RATE,   /* a clock that rises too fast */
+	DL_REFUSED_RATE,   /* steps, or pushes, that come too fast */
 	DL_REFUSED_NORM,   /* far above the usual norm */
 	DL_REFUSED_END,    /* the run is over */
 	DL_REFUSED_BARRED, /* of a fragment that the learner may not push */

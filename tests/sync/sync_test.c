@@ -439,6 +439,39 @@ static void test_refusals(void)
 	}
 }
 
+/* What waits for a merge takes memory, so there is an end to it. */
+static void test_hoard(void)
+{
+	const struct dl_sync_action *taken;
+	struct dl_sync_learner_info a;
+	struct dl_sync_event ev;
+	uint64_t seq = 0;
+	struct rig r;
+
+	rig_init(&r);
+	r.config.quorum = 2;
+	rig_pair(&r, 4);
+	step(&r, "a", 40, 40);
+	do {
+		ev = good_push(&r, "a", ++seq, 4);
+		ev.steps = 1;
+		ev.tokens = 10;
+		tell(&r, ev);
+		taken = said(&r, DL_ACT_TAKEN, "a");
+	} while (seq < 40 && taken && taken->taken == DL_TAKEN_ROUND);
+	ok(seq == 9 && taken && taken->taken == DL_TAKEN_REFUSED &&
+			taken->refusal == DL_REFUSED_RATE &&
+			count(&r, DL_ACT_RELEASE) == 1,
+		"of the pushes of a learner 8 are kept for a fragment");
+	dl_sync_learner(r.s, 0, &a);
+	ok(a.refused[DL_REFUSED_RATE] == 1, "... and others counted");
+	push(&r, "b", 1, 4);
+	merged(&r, 0);
+	ok(push(&r, "a", seq + 1, 40) == DL_TAKEN_WAITING,
+		"once they are merged it may push again");
+	rig_release(&r);
+}
+
 /* A push that the driver would not read. */
 static void test_barred(void)
 {
@@ -824,6 +857,7 @@ int main(void)
 	test_below_quorum();
 	test_stall();
 	test_refusals();
+	test_hoard();
 	test_barred();
 	test_reports();
 	test_norms();
