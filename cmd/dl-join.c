@@ -86,6 +86,7 @@ static int join_link(const struct options *o)
 	if (dl_address_parse(&a, o->source[0], &e))
 		cmd_usage("%s", e.text);
 	link_set_up(&a, 1, &o->tcp);
+	link_allow(&a, 1, o->allowed);
 	key = key_use(o->key, &a, 1);
 	code = join_live(&a, o->allowed, &o->save, &e);
 	dl_key_free(key);
@@ -154,6 +155,7 @@ int main(int argc, char **argv)
 		if (join_is_link(o.source[i]))
 			return join_link(&o);
 	link_set_up(NULL, 0, &o.tcp);
+	link_allow(NULL, 0, o.allowed);
 	key_use(o.key, NULL, 0);
 	return join(&o);
 }

@@ -137,6 +137,19 @@ static void read_option(struct learn_options *o, int opt)
 	}
 }
 
+/* What only one kind of link has. */
+static void check_times(struct learn_options *o)
+{
+	if (o->poll_ns && o->address.kind != DL_LINK_DIR)
+		cmd_usage("--poll: for folders only");
+	if (o->heartbeat_ns && o->address.kind == DL_LINK_DIR)
+		cmd_usage("--heartbeat: not for folders");
+	if (!o->poll_ns)
+		o->poll_ns = DL_SECOND;
+	if (!o->heartbeat_ns)
+		o->heartbeat_ns = 2 * DL_SECOND;
+}
+
 static void check_data(struct learn_options *o)
 {
 	enum dl_link_kind kind = o->address.kind;
@@ -156,8 +169,6 @@ int main(int argc, char **argv)
 	struct learn_options o = {.insecure = DL_INSECURE_NO,
 		.wait = -1,
 		.slot = DL_SLOT_NONE,
-		.heartbeat_ns = 2 * DL_SECOND,
-		.poll_ns = DL_SECOND,
 		.drain_ns = 20 * DL_SECOND,
 		.stop_ns = 30 * DL_SECOND};
 	struct dl_key *key;
@@ -173,11 +184,15 @@ int main(int argc, char **argv)
 	if (dl_address_parse(&o.address, argv[optind], &e))
 		cmd_usage("%s", e.text);
 	link_set_up(&o.address, 1, &o.tcp);
+	link_allow(&o.address, 1, o.insecure);
 	key = key_use(o.key, &o.address, 1);
 	check_data(&o);
+	check_times(&o);
 	optind++;
 	if (optind < argc && strcmp(argv[optind], "--") == 0)
 		optind++;
+	else if (optind < argc && *argv[optind] == '-')
+		cmd_usage("%s: options stand before the link", argv[optind]);
 	if (optind >= argc)
 		cmd_usage("no command to train with");
 	o.command = argv + optind;

@@ -6,6 +6,7 @@
 #include "cmd/cmd.h"
 #include "cmd/dl-sync.h"
 #include "cmd/key.h"
+#include "cmd/link.h"
 #include "link/spool_file.h"
 
 enum { INSECURE = 256, KEY };
@@ -93,9 +94,11 @@ static int ask(const char *link, const struct asking *how, struct dl_err *e)
 	int code;
 
 	if (is_folder(link))
-		return ask_folder(link, e);
-	if (dl_address_parse(&address, link, e))
+		address = (struct dl_address){
+			.kind = DL_LINK_DIR, .folder = link};
+	else if (dl_address_parse(&address, link, e))
 		cmd_usage("%s", e->text);
+	link_allow(&address, 1, how->allowed);
 	key = key_use(how->key, &address, 1);
 	code = address.kind == DL_LINK_DIR
 		       ? ask_folder(address.folder, e)

@@ -2,7 +2,17 @@
 
 #include <stdlib.h>
 
+#include <sodium.h>
+
 #include "cmd/cmd.h"
+
+/* Who has it in an address tells everybody. It is not shown once more. */
+static void check_pin(const struct dl_key *own, const struct dl_address *a)
+{
+	if (own && a->keyed && !sodium_memcmp(own->secret, a->key, DL_KEY))
+		cmd_usage("the link has our secret key in place of the "
+			  "syncer's public one");
+}
 
 static struct dl_key *use(
 	const char *file, struct dl_address *a, size_t n, int keyed)
@@ -12,9 +22,11 @@ static struct dl_key *use(
 
 	if (file && dl_key_read(&key, file, &e))
 		exit(cmd_fail(&e));
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
+		check_pin(key, &a[i]);
 		if (a[i].kind == DL_LINK_TCP && a[i].keyed == keyed)
 			a[i].own = key;
+	}
 	return key;
 }
 

@@ -44,6 +44,16 @@ void link_set_up(struct dl_address *a, size_t n, const struct dl_tcp *t)
 		cmd_usage("--congestion: for tcp only");
 }
 
+void link_allow(const struct dl_address *a, size_t n, enum dl_insecure allowed)
+{
+	size_t i, found = 0;
+
+	for (i = 0; i < n; i++)
+		found += a[i].kind == DL_LINK_TCP && !a[i].keyed;
+	if (!found && allowed != DL_INSECURE_NO)
+		cmd_usage("--insecure: for plain tcp only");
+}
+
 static uint64_t read_window(const char *arg)
 {
 	uint64_t bytes = cmd_size("--window", arg);

@@ -29,6 +29,9 @@ int link_option(struct dl_tcp *t, int opt);
  * none is. */
 void link_set_up(struct dl_address *a, size_t n, const struct dl_tcp *t);
 
+/* Exits 64 when --insecure was given and none of n addresses is plain tcp. */
+void link_allow(const struct dl_address *a, size_t n, enum dl_insecure allowed);
+
 /* How data is carried; 0: not given. */
 struct data_options {
 	uint64_t rate; /* bytes a second */

@@ -81,18 +81,32 @@ static void check_session(const struct serve_options *o)
 {
 	if (o->key_file && o->insecure)
 		cmd_usage("--key and --insecure: one or the other");
+	if (!o->key_file)
+		link_allow(o->listen, o->listens, o->insecure);
 	if (o->key_file && !o->authorized)
 		cmd_usage("--key: who is --authorized?");
 	if (o->authorized && !o->key_file)
 		cmd_usage("--authorized: needs --key");
+	for (size_t i = 0; i < o->listens && !o->key_file && !o->insecure; i++)
+		if (o->listen[i].kind == DL_LINK_TCP)
+			cmd_usage("--listen: sessions need --key and "
+				  "--authorized, plain tcp --insecure");
+}
+
+static void check_window(struct data_options *d)
+{
+	if (d->window && d->streams < 2)
+		cmd_usage("--window: for several --streams only");
+	if (!d->window)
+		d->window = DL_WINDOW;
 }
 
 void serve_options_read(struct serve_options *o, int argc, char **argv)
 {
 	int opt;
 
-	*o = (struct serve_options){.learners = LEARNERS,
-		.data = {.streams = STREAMS, .window = DL_WINDOW}};
+	*o = (struct serve_options){
+		.learners = LEARNERS, .data = {.streams = STREAMS}};
 	sync_options_begin(&o->sync, argc, argv, shorts, longs);
 	while ((opt = getopt_long(argc, argv, shorts, longs, NULL)) != -1)
 		read_option(o, opt);
@@ -105,5 +119,6 @@ void serve_options_read(struct serve_options *o, int argc, char **argv)
 		cmd_usage("serve: where to --listen?");
 	link_set_up(o->listen, o->listens, &o->tcp);
 	check_session(o);
+	check_window(&o->data);
 	o->key = key_use_to_listen(o->key_file, o->listen, o->listens);
 }

@@ -262,8 +262,11 @@ static int connect_tcp(const struct dl_address *a, enum dl_insecure allowed,
 	int *fd, struct dl_err *e)
 {
 	struct addrinfo *ai;
-	int code = resolve(a, allowed, &ai, e);
+	int code;
 
+	if (!strcmp(a->port, "0"))
+		return dl_fail(e, DL_USAGE, "nobody can be at port 0");
+	code = resolve(a, allowed, &ai, e);
 	if (code)
 		return code;
 	code = new_tcp(&a->tcp, ai->ai_family, fd, e);

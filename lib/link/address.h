@@ -65,8 +65,8 @@ int dl_address_resolve(const struct dl_address *a, unsigned nth,
  * Begins to connect: *fd is a non-blocking, close-on-exec socket, ready for
  * dl_conn_init at once; a failure that shows later ends that connection. Of
  * a name's addresses the first is taken: who may not wait for it, or tries them
- * all, resolves before. 64 when a is not allowed or a folder, 69 when nobody is
- * there. *child is the command of an exec: link, to be ended when *fd has been
+ * all, resolves before. 64 when a is not allowed, a folder or port 0, 69 when
+ * nobody is there. *child is the command of an exec: link, to be ended when *fd has been
  * closed; else none.
  */
 int dl_address_connect(const struct dl_address *a, enum dl_insecure allowed,

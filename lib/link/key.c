@@ -56,8 +56,9 @@ int dl_key_parse(
 		rc = sodium_base642bin(key, DL_KEY, s, n, NULL, &got, NULL,
 			sodium_base64_VARIANT_ORIGINAL);
 	if (!rc)
-		rc = got == DL_KEY ? sodium_memcmp(dl_key_print(text, key), s, n)
-				   : -1;
+		rc = got == DL_KEY
+			     ? sodium_memcmp(dl_key_print(text, key), s, n)
+			     : -1;
 	sodium_memzero(text, sizeof text);
 	if (rc)
 		return dl_fail(e, DL_DATA,
@@ -66,8 +67,8 @@ int dl_key_parse(
 	return 0;
 }
 
-/* Others must have had no chance to read it. What is no file has no mode that
- * says anything. */
+/* Others must have had no chance to read it. What is neither file nor pipe has
+ * no mode that says anything; a pipe is of who writes it. */
 static int check(int fd, struct dl_err *e)
 {
 	struct stat st;
@@ -77,9 +78,9 @@ static int check(int fd, struct dl_err *e)
 	if (isatty(fd))
 		return dl_fail(e, DL_NOINPUT,
 			"is a terminal, which would show the key");
-	if (!S_ISREG(st.st_mode))
+	if (!S_ISREG(st.st_mode) && !S_ISFIFO(st.st_mode))
 		return 0;
-	if (st.st_uid != geteuid() && st.st_uid != 0)
+	if (S_ISREG(st.st_mode) && st.st_uid != geteuid() && st.st_uid != 0)
 		return dl_fail(e, DL_NOPERM, "belongs to user %lu, not to us",
 			(unsigned long)st.st_uid);
 	if (st.st_mode & (S_IRWXG | S_IRWXO))

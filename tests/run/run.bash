@@ -42,8 +42,9 @@ syncer() {
 learner() {
 	local name=$1
 	shift
+	[[ $link == dir:* ]] || set -- --heartbeat 300ms "$@"
 	background "$name" dl-learn -n "$name" --scratch "$scratch" \
-		--heartbeat 300ms "$@" "$link" -- \
+		"$@" "$link" -- \
 		dl-train run -q -b 2 --step-time 10ms m text
 }
 

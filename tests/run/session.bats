@@ -132,6 +132,28 @@ says() {
 	[ "$(grep -c "sent away" syncer.log)" -eq 6 ]
 }
 
+@test "options that mean nothing for a link are refused" {
+	link=tcp:$syncer@127.0.0.1:9
+	sent_away 64 "--insecure: for plain tcp" dl-learn --insecure \
+		--key ann.key "$link" -- true
+	for l in unix:s dir:s exec:true; do
+		sent_away 64 "--insecure: for plain" dl-learn --insecure $l -- true
+		sent_away 64 "--insecure: for plain" dl-join --insecure $l
+		sent_away 64 "--insecure: for plain" dl-sync end --insecure $l
+	done
+	sent_away 64 "--insecure: for plain" dl-join --insecure \
+		m/model.safetensors
+	sent_away 64 "--insecure: for plain" dl-sync serve --store store \
+		--insecure --listen unix:s m/model.safetensors
+	sent_away 64 "KEY@HOST:PORT only" dl-sync end --key bob.key .
+	sent_away 64 "--window: for several" dl-sync serve --store store \
+		--streams 1 --window 2Mi --listen unix:s m/model.safetensors
+	sent_away 64 "--poll: for folders" dl-learn --poll 1 unix:s -- true
+	sent_away 64 "--heartbeat: not" dl-learn --heartbeat 1 dir:s -- true
+	sent_away 64 "--quiet: options stand before" dl-learn unix:s --quiet true
+	[ ! -e store ]
+}
+
 @test "keys are looked after" {
 	link=tcp:$syncer@127.0.0.1:9
 	serve=(dl-sync serve --store store --layout layout.tsv -H 6)
@@ -151,6 +173,19 @@ says() {
 		--authorized authorized --listen "$link" m/model.safetensors
 	sent_away 64 "needs --key" "${serve[@]}" --authorized authorized \
 		--listen tcp:127.0.0.1:0 m/model.safetensors
+	sent_away 64 "nobody can be at port 0" dl-learn --key ann.key \
+		"tcp:$syncer@127.0.0.1:0" -- true
+	sent_away 64 "sessions need --key and --authorized" "${serve[@]}" \
+		--listen tcp:127.0.0.1:0 m/model.safetensors
+	sent_away 64 "our secret key" \
+		dl-join --key ann.key "tcp:$(cat ann.key)@127.0.0.1:9"
+	[[ $output != *"$(cat ann.key)"* ]]
+	mkfifo -m 644 pipe
+	cat ann.key >pipe &
+	sent_away 77 "pipe: mode 0644" dl-learn --key pipe "$link" -- true
+	chmod 600 pipe
+	cat ann.key >pipe &
+	sent_away 69 "refused" dl-join --key pipe "$link"
 	chmod 644 ann.key
 	sent_away 77 "ann.key: mode 0644" \
 		dl-learn --key ann.key "$link" -- true
