@@ -163,8 +163,7 @@ int main(int argc, char **argv)
 	dl_conn_send(&p.client.conn, &hello);
 	if (client_wait(&p.client, &e))
 		puts("hung up");
-	else
-		client_close(&p.client);
+	client_close(&p.client);
 	dl_layout_release(&p.layout);
 	free(p.data);
 	return 0;
