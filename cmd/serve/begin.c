@@ -133,6 +133,7 @@ void server_end(struct server *s)
 
 	peers_free(s);
 	dl_authorized_release(&s->authorized);
+	free(s->comings);
 	for (size_t i = 0; i < s->options->listens; i++)
 		if (s->listener[i] >= 0)
 			dl_address_unlisten(&s->address[i], s->listener[i]);

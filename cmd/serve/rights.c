@@ -1,6 +1,7 @@
 #include "cmd/serve/rights.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -11,6 +12,8 @@
 #include "cmd/serve/server.h"
 #include "link/key.h"
 
+enum { COMINGS = 64 }; /* of a key at once, then one a second */
+
 static const int64_t last_words = 5 * DL_SECOND;
 /* The wall clock may be set meanwhile. */
 static const int64_t look_again = 60 * DL_SECOND;
@@ -18,8 +21,10 @@ static const int64_t look_again = 60 * DL_SECOND;
 int rights_read(struct server *s, struct dl_err *e)
 {
 	const char *path = s->options->authorized;
+	int code = path ? dl_authorized_read(&s->authorized, path, e) : 0;
 
-	return path ? dl_authorized_read(&s->authorized, path, e) : 0;
+	s->comings = dl_alloc_array(s->authorized.entries, sizeof *s->comings);
+	return code;
 }
 
 /* Its session is over, and it is told why. */
@@ -84,6 +89,8 @@ void rights_reread(struct server *s, int64_t now)
 			look_up_again(peer, &fresh, now);
 	dl_authorized_release(&s->authorized);
 	s->authorized = fresh;
+	free(s->comings);
+	s->comings = dl_alloc_array(fresh.entries, sizeof *s->comings);
 	cmd_note("%s: %zu keys", s->options->authorized, fresh.entries);
 }
 
@@ -134,6 +141,20 @@ static int check_role(
 		return dl_fail(
 			e, DL_NOPERM, "%s may not end the run", may->name);
 	return 0;
+}
+
+/* Each coming is a line of the log and one of the tape. A learner that is cut
+ * off again and again waits longer each time, and a group has as many. */
+static int check_coming(
+	struct server *s, const struct dl_authorized *may, struct dl_err *e)
+{
+	unsigned members = may->max ? may->max : 1;
+	struct dl_allowance comings = {COMINGS * members, DL_SECOND / members};
+
+	if (dl_bucket_take(
+		    &s->comings[may - s->authorized.entry], comings, dl_now()))
+		return 0;
+	return dl_fail(e, DL_TEMPFAIL, "%s comes too often", may->name);
 }
 
 static int not_yours(
@@ -189,6 +210,8 @@ int rights_hello(
 	code = check_role(may, m->role, e);
 	if (!code)
 		code = gate_key(peer->server, may, e);
+	if (!code && m->role != DL_ROLE_STREAM)
+		code = check_coming(peer->server, may, e);
 	if (code)
 		return code;
 	peer->may = may;

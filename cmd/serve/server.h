@@ -32,6 +32,7 @@ struct server {
 	struct dl_rate rate; /* of data to all peers together */
 	unsigned turns;	     /* of peers, who take from it in turn */
 	struct dl_authorized_list authorized; /* those who have sessions */
+	struct dl_bucket *comings;	      /* of each of their keys */
 	uint64_t bytes_in, bytes_out;	      /* of peers that are gone */
 	unsigned char *merged; /* P flags: merged, not committed yet */
 	int64_t commit_at;     /* the next try; INT64_MAX: none has failed */

@@ -61,3 +61,11 @@ goes_on() {
 	has 1 "refused: obs has too many connections" syncer.log
 	goes_on
 }
+
+@test "a member that comes and goes without end does not fill the log" {
+	crowd again eve.key eve
+	grep -q "^error welcome$" crowd.log
+	[ "$(grep -c "eve is here" syncer.log)" -lt 150 ]
+	has 1 "refused: eve comes too often" syncer.log
+	goes_on
+}
