@@ -14,8 +14,8 @@ takes part as learner.py does, but in one thing, by LIE:
     report       reports a clock that is far ahead, with each step
     twice        sends each push twice
 
-and prints a line for every word it gets on a push, until 6 have come or the
-connection is over.
+and prints a line for every word it gets on a push, until 6 have come (twice:
+and one of them, that it is in a round) or the connection is over.
 """
 import argparse
 import sys
@@ -37,6 +37,7 @@ class Liar(Learner):
     def __init__(self, name, lie):
         super().__init__(name, step_time=0.02)
         self.lie, self.words = lie, 0
+        self.counts = lie != "twice"
 
     def train(self, f):
         super().train(f)
@@ -65,7 +66,8 @@ class Liar(Learner):
             return
         print(m.fields["taken"], m.fields["refusal"], flush=True)
         self.words += 1
-        if self.words == 6:
+        self.counts |= m.fields["taken"] == "round"
+        if self.words >= 6 and self.counts:
             raise Enough
 
 
