@@ -107,7 +107,8 @@ static int on_message(void *ctx, struct dl_conn *c, const struct dl_message *m,
 	if (peer->state == PEER_ENDER && m->kind == DL_MSG_END) {
 		if (peer->deadline == INT64_MAX)
 			return dl_fail(e, DL_PROTOCOL, "end comes twice");
-		cmd_note("%s asks for the end of the run", peer->address);
+		cmd_note("%s%s%s asks for the end of the run", peer->name,
+			*peer->name ? " at " : "", peer->address);
 		peer->deadline = INT64_MAX;
 		peer_event(peer, DL_EV_END, &ev);
 		server_event(peer->server, &ev);

@@ -44,6 +44,7 @@ sent_away() {
 	dl-join --key bob.key -o live.safetensors "$link"
 	dl-frag check live.safetensors
 	dl-sync end --key bob.key "$link"
+	has 1 "bob at tcp:.* asks for the end" syncer.log
 	ends ann
 	ends bob
 	ends syncer
