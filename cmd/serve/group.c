@@ -37,25 +37,33 @@ static int is_better(const struct seat *a, const struct seat *b)
 	return a->holder->conn.main.heard < b->holder->conn.main.heard;
 }
 
-static uint32_t choose(const struct seat *seats, uint32_t n, uint64_t instance)
+/* Nobody waits for it, and its holder has not shown that it lives. */
+static int may_be_free(const struct seat *seat, int64_t since)
 {
-	uint32_t best = n;
+	return !seat->awaited &&
+	       (!seat->holder || seat->holder->conn.main.heard <= since);
+}
+
+static uint32_t choose(const struct seat *seats, const struct peer *peer)
+{
+	uint32_t n = peer->may->max, best = n;
 
 	for (uint32_t i = 0; i < n; i++) {
-		if (seats[i].holder && seats[i].holder->instance == instance)
+		if (seats[i].holder &&
+			seats[i].holder->instance == peer->instance)
 			return i;
-		if (!seats[i].awaited &&
+		if (may_be_free(&seats[i], peer->came) &&
 			(best == n || is_better(&seats[i], &seats[best])))
 			best = i;
 	}
 	return best;
 }
 
-int group_place(struct peer *peer, uint64_t instance, struct dl_err *e)
+int group_place(struct peer *peer, struct dl_err *e)
 {
 	const struct dl_authorized *may = peer->may;
 	struct seat *seats = look_at_seats(peer);
-	uint32_t slot = choose(seats, may->max, instance);
+	uint32_t slot = choose(seats, peer);
 
 	free(seats);
 	if (slot == may->max)

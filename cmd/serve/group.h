@@ -8,11 +8,11 @@
 #include "cmd/serve/peer.h"
 
 /*
- * Gives peer, which is that process and has a group's key, a name and slot: its
- * own when it is here already, else the lowest that is free, else that of the
+ * Gives peer, which has a group's key, a name and slot: its own when its
+ * process is here already, else the lowest that is free, else that of the
  * member that has been silent longest, which then has to show that it lives. 77
- * when there is none.
+ * when there is none, as all have been heard since peer came.
  */
-int group_place(struct peer *peer, uint64_t instance, struct dl_err *e);
+int group_place(struct peer *peer, struct dl_err *e);
 
 #endif

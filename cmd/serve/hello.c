@@ -5,6 +5,7 @@
 
 #include "base/num.h"
 #include "cmd/cmd.h"
+#include "cmd/serve/group.h"
 #include "cmd/serve/observe.h"
 #include "cmd/serve/rights.h"
 #include "cmd/serve/server.h"
@@ -124,6 +125,10 @@ void peer_judge(struct peer *peer, int64_t now)
 	char text[480];
 
 	if (holder && holder->conn.main.heard > peer->heard) {
+		if (peer->placed && !group_place(peer, &why)) {
+			claim_name(peer, now);
+			return;
+		}
 		say_taken(text, sizeof text, peer, holder);
 		refuse(peer, DL_NOPERM, text, now);
 		return;
@@ -205,6 +210,7 @@ int peer_hello(struct peer *peer, const struct dl_message *m, struct dl_err *e)
 		return dl_fail(e, DL_PROTOCOL, "hello comes twice");
 	strcpy(peer->name, m->name);
 	peer->instance = m->instance;
+	peer->came = now;
 	if (rights_hello(peer, m, e) || check_hello(s, m, e)) {
 		refuse(peer, e->code, e->text, now);
 		return 0;

@@ -50,6 +50,7 @@ struct peer {
 	int64_t deadline; /* of its hello or end; of the probe while it waits;
 			   * of the next byte that an observer reads */
 	uint64_t out;	  /* bytes sent to it then */
+	int64_t came;	  /* when it said hello */
 	int64_t heard;	  /* when the one probed was last heard before */
 	struct push *coming;
 	int over; /* to be freed after this turn */

@@ -182,7 +182,7 @@ static int take_name(
 	if (m->role != DL_ROLE_LEARNER)
 		return 0;
 	if (claim == DL_CLAIM_ANY)
-		return group_place(peer, m->instance, e);
+		return group_place(peer, e);
 	if (claim == DL_CLAIM_MEMBER)
 		peer->slot = slot;
 	return 0;

@@ -213,12 +213,14 @@ replays() {
 	} END { exit bad || bytes < 40000 }' tape
 }
 
-# machine WHO: one of those that were made from one image.
+# machine WHO [TIME]: one of those that were made from one image. It is heard at
+# least so often.
 machine() {
 	background "$1" dl-learn -q --scratch "$scratch" \
-		--heartbeat 300ms --key site2.key "$link" -- sh -c \
+		--heartbeat "${2-300ms}" --key site2.key "$link" -- sh -c \
 		'echo "$0 $DL_NAME $DL_SLOT" >>slots
-		exec dl-train run -q -b 1 --step-time 100ms m text' "$1"
+		exec dl-train run -q -b 1 --step-time "$1" m text' \
+		"$1" "${2-100ms}"
 }
 
 # slot WHO: its number.
@@ -256,6 +258,28 @@ slot() {
 	wait_for pushed "site2.$(slot j)"
 	dl-sync end --key bob.key "$link"
 	for who in a b d e g h i j; do
+		ends $who
+	done
+	ends syncer
+}
+
+@test "who is silent is found among those who speak seldom" {
+	authorize "$site2 site2 max=3" "$bob bob end"
+	serves
+	machine a 1500ms
+	machine b 1500ms
+	machine c
+	touch slots
+	wait_for has 3 "" slots
+	wait_for pushed "site2.$(slot c)"
+	# It was heard a moment ago, later than the others.
+	kill -STOP "${pid[c]}"
+	machine d
+	wait_for has 4 "" slots
+	[ "$(slot d)" = "$(slot c)" ]
+	kill_hard c
+	dl-sync end --key bob.key "$link"
+	for who in a b d; do
 		ends $who
 	done
 	ends syncer
