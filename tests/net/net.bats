@@ -295,7 +295,7 @@ fetch() {
 	one=$speed
 	kill_hard syncer
 	serve --streams 4 --buffers 4M
-	fetch --streams 4 --buffers 4M
+	fetch --streams 4
 	echo "# one stream $one Mbit/s, four $speed Mbit/s" >&3
 	[ "$one" -lt 850 ]
 	[ "$speed" -ge 850 ]
