@@ -26,8 +26,8 @@ static double median(double *v, size_t n)
 enum {
 	SPEEDS_NEEDED = 3, /* with fewer learners nobody can tell who lies */
 	BURST_LEAST = 64,  /* steps that may always come at once */
-	KEPT_MOST = 8,     /* pushes of a fragment: one that waits for rounds
-			    * has two or three, and each takes its memory */
+	KEPT_MOST = 64,	   /* pushes of a fragment, each with its memory: more
+			    * only of one that makes steps for them */
 	FASTEST_NS = 1000, /* a step: that nobody is faster needs no others */
 };
 
@@ -151,8 +151,8 @@ static size_t count_of(const struct pushes *list, const struct learner *l)
 /* Pushes of l that are kept until a merge has taken them. */
 static size_t kept(const struct fragment *f, const struct learner *l)
 {
-	return count_of(&f->round, l) + count_of(&f->waiting, l)
-		+ count_of(&f->alone, l) + count_of(&f->merge, l);
+	return count_of(&f->round, l) + count_of(&f->waiting, l) +
+	       count_of(&f->alone, l) + count_of(&f->merge, l);
 }
 
 enum dl_refusal judge_push(const struct dl_sync *s, const struct learner *l,
@@ -172,10 +172,10 @@ enum dl_refusal judge_push(const struct dl_sync *s, const struct learner *l,
 		return DL_REFUSED_BASE;
 	if (ev->step > l->ceiling)
 		return DL_REFUSED_CLOCK;
-	if (ev->steps > l->steps - l->pushed_steps[ev->fragment]
-		|| ev->tokens > l->tokens - l->pushed_tokens[ev->fragment])
+	if (ev->steps > l->steps - l->pushed_steps[ev->fragment] ||
+		ev->tokens > l->tokens - l->pushed_tokens[ev->fragment])
 		return DL_REFUSED_COUNT;
-	if (kept(f, l) >= KEPT_MOST)
+	if (kept(f, l) >= KEPT_MOST && 2 * ev->steps < s->config.schedule.h)
 		return DL_REFUSED_RATE;
 	if (usual > 0 && ev->norm > s->config.refuse_norm * usual)
 		return DL_REFUSED_NORM;

@@ -102,7 +102,8 @@ memory() {
 	kill_hard ann
 	learner ann
 	wait_for has 2 "ann is here" syncer.log
-	dl-join --insecure -o live.safetensors "tcp:127.0.0.1:$port"
+	# The deaf ask for the model too: who only takes it may have to try again.
+	wait_for dl-join --insecure -o live.safetensors "tcp:127.0.0.1:$port"
 	goes_on
 	for what in silent slow huge deaf; do
 		kill "${pid[$what]}"

@@ -452,19 +452,28 @@ static void test_hoard(void)
 	r.config.quorum = 2;
 	rig_pair(&r, 4);
 	step(&r, "a", 40, 40);
+	r.now += 20 * DL_SECOND;
+	step(&r, "a", 80, 80);
 	do {
 		ev = good_push(&r, "a", ++seq, 4);
 		ev.steps = 1;
 		ev.tokens = 10;
 		tell(&r, ev);
 		taken = said(&r, DL_ACT_TAKEN, "a");
-	} while (seq < 40 && taken && taken->taken == DL_TAKEN_ROUND);
-	ok(seq == 9 && taken && taken->taken == DL_TAKEN_REFUSED &&
+	} while (seq < 90 && taken && taken->taken == DL_TAKEN_ROUND);
+	ok(seq == 65 && taken && taken->taken == DL_TAKEN_REFUSED &&
 			taken->refusal == DL_REFUSED_RATE &&
 			count(&r, DL_ACT_RELEASE) == 1,
-		"of the pushes of a learner 8 are kept for a fragment");
+		"of a learner's small pushes 64 are kept for a fragment");
 	dl_sync_learner(r.s, 0, &a);
 	ok(a.refused[DL_REFUSED_RATE] == 1, "... and others counted");
+	ev = good_push(&r, "a", ++seq, 4);
+	ev.steps = 2;
+	ev.tokens = 20;
+	tell(&r, ev);
+	taken = said(&r, DL_ACT_TAKEN, "a");
+	ok(taken && taken->taken == DL_TAKEN_ROUND,
+		"one of half of H steps is a learner's who waits for others");
 	push(&r, "b", 1, 4);
 	merged(&r, 0);
 	ok(push(&r, "a", seq + 1, 40) == DL_TAKEN_WAITING,
