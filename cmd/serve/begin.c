@@ -117,6 +117,7 @@ int server_begin(struct server *s, struct dl_err *e)
 		return code;
 	s->run = dl_store_run(s->globals.store);
 	s->layout = s->globals.layout;
+	rights_say(s);
 	s->merged = dl_alloc(s->layout->fragments);
 	dl_layout_write(s->layout, &s->layout_text);
 	code = sync_check_run(&s->options->sync, s->run, e);

@@ -27,6 +27,35 @@ int rights_read(struct server *s, struct dl_err *e)
 	return code;
 }
 
+/* Fragments that nobody has: most likely a slip, or a line for another run. */
+static void warn_beyond(const struct server *s, const struct dl_authorized *may)
+{
+	uint32_t fragments = s->layout->fragments;
+	size_t i = 0;
+
+	while (i < may->ranges && may->range[i].last < fragments)
+		i++;
+	if (i == may->ranges)
+		return;
+	cmd_warn("%s:%zu: fragment %u: the layout has %u",
+		s->options->authorized, may->line,
+		may->range[i].first < fragments ? fragments
+						: may->range[i].first,
+		fragments);
+}
+
+void rights_say(const struct server *s)
+{
+	const struct dl_authorized_list *l = &s->authorized;
+
+	if (!s->options->authorized)
+		return;
+	for (size_t i = 0; i < l->entries; i++)
+		warn_beyond(s, &l->entry[i]);
+	cmd_note("%s: %zu key%s", s->options->authorized, l->entries,
+		l->entries == 1 ? "" : "s");
+}
+
 /* Its session is over, and it is told why. */
 static void dismiss(struct peer *peer, int code, const char *why, int64_t now)
 {
@@ -91,7 +120,7 @@ void rights_reread(struct server *s, int64_t now)
 	s->authorized = fresh;
 	free(s->comings);
 	s->comings = dl_alloc_array(fresh.entries, sizeof *s->comings);
-	cmd_note("%s: %zu keys", s->options->authorized, fresh.entries);
+	rights_say(s);
 }
 
 static void say_expired(char *out, size_t size, const struct dl_authorized *may)

@@ -10,6 +10,9 @@
 
 /* Reads the file of the options, if there is one. */
 int rights_read(struct server *s, struct dl_err *e);
+/* Warns of fragments that the layout does not have, and says how many keys were
+ * read. */
+void rights_say(const struct server *s);
 /* The same anew: sessions whose line is gone or has changed end. A file that
  * cannot be taken changes nothing. */
 void rights_reread(struct server *s, int64_t now);

@@ -93,6 +93,20 @@ replays() {
 	ends syncer
 }
 
+@test "what was read is said, and a fragment that nobody has" {
+	authorize "# ours" "$ann ann fragments=0-2" "$bob bob fragments=1,3-9"
+	serves
+	[ "$(grep -c "authorized: 2 keys" syncer.log)" -eq 1 ]
+	[ "$(grep -c "authorized:3: fragment 3: the layout has 3" \
+		syncer.log)" -eq 1 ]
+	[ "$(grep -c "the layout has" syncer.log)" -eq 1 ]
+	authorize "$ann ann fragments=0-7"
+	hangup
+	[ "$(grep -c "authorized: 1 key$" syncer.log)" -eq 1 ]
+	[ "$(grep -c "authorized:1: fragment 3: the layout has 3" \
+		syncer.log)" -eq 1 ]
+}
+
 @test "a file that says too much is not taken" {
 	serve=(dl-sync serve --store store --layout layout.tsv -H 6
 		--listen tcp:127.0.0.1:0 --key syncer.key
