@@ -113,6 +113,7 @@ static void act(struct learner *l, const struct dl_learn_action *a)
 
 	switch (a->kind) {
 	case DL_LA_LOAD:
+	case DL_LA_IMPORT:
 	case DL_LA_COPY:
 	case DL_LA_APPLY:
 	case DL_LA_CLOCK:

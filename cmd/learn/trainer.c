@@ -68,6 +68,7 @@ void trainer_release(struct learner *l)
 	for (int i = 0; i < 5; i++)
 		free(t->variable[i]);
 	free(t->model);
+	free(t->state);
 	free(t->job);
 }
 
@@ -170,6 +171,15 @@ static void begin_load(struct learner *l)
 	t->working = 2;
 }
 
+static void begin_import(struct learner *l)
+{
+	struct trainer *t = &l->trainer;
+
+	dl_host_say(t->host, "import %s", t->state);
+	dl_host_say(t->host, "clock %llu", clock_of(l));
+	t->working = 2;
+}
+
 static void begin_copy(struct learner *l, const struct dl_learn_action *a)
 {
 	char *path = file_of(l, "send", a->fragment);
@@ -214,6 +224,9 @@ static void begin(
 	case DL_LA_LOAD:
 		begin_load(l);
 		break;
+	case DL_LA_IMPORT:
+		begin_import(l);
+		break;
 	case DL_LA_COPY:
 		begin_copy(l, a);
 		break;
@@ -244,6 +257,8 @@ static void finish(struct learner *l)
 	memmove(t->job, t->job + 1, t->jobs * sizeof *t->job);
 	if (a.kind == DL_LA_LOAD)
 		unlink(t->model);
+	if (a.kind == DL_LA_IMPORT)
+		unlink(t->state);
 	if (a.kind == DL_LA_COPY)
 		weights_find(&l->weights, a.fragment, a.seq)->written = 1;
 }

@@ -16,6 +16,7 @@ struct trainer {
 	char *variable[6]; /* its environment */
 	const char *environ[7];
 	char *model; /* scratch path of the model to load */
+	char *state; /* of a peer's state, to import; NULL: none */
 	/* Actions of the core, oldest first; the first may be at work. */
 	struct dl_learn_action *job;
 	size_t jobs, cap;
@@ -31,8 +32,8 @@ struct trainer {
 int trainer_begin(struct learner *l, struct dl_err *e);
 void trainer_release(struct learner *l);
 
-/* An action of the core that is the trainer's: LOAD, COPY, APPLY, CLOCK, GO,
- * FINISH. */
+/* An action of the core that is the trainer's: LOAD, IMPORT, COPY, APPLY, CLOCK,
+ * GO, FINISH. */
 void trainer_do(struct learner *l, const struct dl_learn_action *a);
 /* Hears it and gives it its next orders. */
 void trainer_work(struct learner *l, int64_t now);

@@ -174,7 +174,8 @@ static int must_hold(const struct dl_learn *l)
 {
 	for (uint32_t p = 0; p < l->fragments; p++)
 		if ((must_deliver(l, p) && !l->fragment[p].done) ||
-			is_out(l, p))
+			is_out(l, p) ||
+			(l->newcomer && learn_is_behind(&l->fragment[p])))
 			return 1;
 	return 0;
 }
@@ -281,7 +282,7 @@ static void work_at_boundary(struct dl_learn *l, int64_t now)
 	copy_what_is_due(l);
 	apply_what_came(l);
 	if (!is_finished(l) && !must_hold(l)) {
-		l->at_boundary = 0;
+		l->at_boundary = l->newcomer = 0;
 		learn_act(l, DL_LA_GO);
 	}
 }

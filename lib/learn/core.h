@@ -15,6 +15,7 @@ struct sent {
 
 struct fragment {
 	struct dl_version version; /* its anchor's */
+	struct dl_version newest;  /* its syncer's, as far as is known */
 	uint64_t seq;		   /* of its last push */
 	uint64_t steps, tokens;	   /* since its last push or apply */
 	uint64_t pushed_step;	   /* the clock of its last push */
@@ -43,6 +44,7 @@ struct dl_learn {
 	struct fragment *fragment;
 	struct syncer *syncer;
 	int loaded;	 /* the trainer has the model */
+	int newcomer;	 /* has a peer's state, and made no step from it */
 	int at_boundary; /* the trainer waits for `go` */
 	int draining;
 	int finished;
@@ -75,6 +77,11 @@ void learn_on_welcome(struct dl_learn *l, const struct dl_learn_event *ev);
 void learn_on_global(struct dl_learn *l, const struct dl_learn_event *ev);
 void learn_on_taken(struct dl_learn *l, const struct dl_learn_event *ev);
 void learn_on_bye(struct dl_learn *l, const struct dl_learn_event *ev);
+
+/* state.c: what a peer's state means. */
+void learn_on_state(struct dl_learn *l, const struct dl_learn_event *ev);
+void learn_forget_state(struct dl_learn *l);
+int learn_is_behind(const struct fragment *f);
 
 /* sent.c: pushes that are not settled. */
 void learn_settle(struct dl_learn *l, uint32_t p, size_t i);

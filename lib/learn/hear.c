@@ -54,6 +54,7 @@ void learn_on_welcome(struct dl_learn *l, const struct dl_learn_event *ev)
 		f->opened = 0;
 		if (f->pushed_step > s->clock)
 			f->pushed_step = s->clock;
+		f->newest = ev->versions[p];
 		rebase(f, ev->origins[p], ev->versions[p]);
 		resend(l, p, ev->seqs[p]);
 	}
@@ -65,6 +66,8 @@ void learn_on_global(struct dl_learn *l, const struct dl_learn_event *ev)
 
 	if (ev->final)
 		learn_settle_all(l, ev->fragment);
+	if (dl_version_cmp(ev->version, f->newest) > 0)
+		f->newest = ev->version;
 	if (dl_version_cmp(ev->version, f->version) < 0 ||
 		(f->waiting &&
 			dl_version_cmp(ev->version, f->waiting_version) < 0))

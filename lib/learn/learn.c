@@ -92,6 +92,8 @@ static void on_reset(struct dl_learn *l)
 		l->fragment[p].steps = l->fragment[p].tokens = 0;
 	}
 	l->loaded = l->at_boundary = 0;
+	if (l->newcomer)
+		learn_forget_state(l);
 }
 
 void dl_learn_event(struct dl_learn *l, const struct dl_learn_event *ev)
@@ -101,6 +103,9 @@ void dl_learn_event(struct dl_learn *l, const struct dl_learn_event *ev)
 	if (l->finished)
 		return;
 	switch (ev->kind) {
+	case DL_LE_STATE:
+		learn_on_state(l, ev);
+		break;
 	case DL_LE_WELCOME:
 		learn_on_welcome(l, ev);
 		break;

@@ -8,7 +8,8 @@
  * At a step boundary the actions come in DESIGN's order: copy what is due, was
  * opened, or is about to be overwritten; apply what came; go on. A learner
  * never waits, except with --wait and at the end of a run. What concerns the
- * trainer (LOAD, CLOCK, COPY, APPLY, GO) comes only while it stands there.
+ * trainer (LOAD, IMPORT, CLOCK, COPY, APPLY, GO) comes only while it stands
+ * there.
  *
  * Each syncer knows only its own opens, so it is told a clock that only they
  * move; the trainer's clock is the highest of these.
@@ -36,6 +37,8 @@ struct dl_learn_config {
 };
 
 enum dl_learn_event_kind {
+	DL_LE_STATE,   /* clock, versions: a peer's state is here, before any
+			* welcome: IMPORT follows. No version is 0.0 */
 	DL_LE_WELCOME, /* syncer, clock, versions, origins, seqs (P each) */
 	DL_LE_LOST,    /* syncer: its connection is gone */
 	DL_LE_OPEN,    /* fragment, step */
@@ -49,7 +52,8 @@ enum dl_learn_event_kind {
 	DL_LE_FAILED,  /* fragment, seq: that copy could not be made (before
 			* RESET), or was never sent: its steps are lost */
 	DL_LE_RESET,   /* the trainer died: unsent steps are lost, LOAD follows
-			* with the anchors */
+			* with the anchors; of one that made no step from a
+			* peer's state, when the syncer has sent its values */
 	DL_LE_DRAIN,   /* deliver everything, then finish */
 };
 
@@ -60,7 +64,8 @@ struct dl_learn_event {
 	uint64_t clock, step, seq, tokens;
 	struct dl_version version;
 	const struct dl_version *versions, *origins; /* WELCOME; entries of
-						      * other syncers unused */
+						      * other syncers unused;
+						      * STATE: versions */
 	const uint64_t *seqs; /* WELCOME: last push taken, a fragment */
 	enum dl_taken taken;
 	int final;
@@ -70,6 +75,10 @@ struct dl_learn_event {
 enum dl_learn_action_kind {
 	DL_LA_LOAD,    /* clock: all fragments have come: give the trainer the
 			* model and `clock` clock fresh; GO follows */
+	DL_LA_IMPORT,  /* clock: in place of LOAD: give the trainer the state
+			* of a peer and the clock. GO follows when a welcome
+			* has come and no fragment is more than one version
+			* behind */
 	DL_LA_COPY,    /* fragment, seq, step, base, steps, tokens: take the
 			* trainer's values now; send the push when it goes on;
 			* keep it until DL_LA_RELEASE (or DL_LE_FAILED) */

@@ -448,6 +448,88 @@ static void test_drain(void)
 	rig_release(&r);
 }
 
+/* A newcomer of two fragments with a peer's state of clock 40. */
+static void rig_join(struct rig *r)
+{
+	const struct dl_version has[] = {{3, 7}, {3, 8}};
+
+	rig_init(r);
+	r->config.schedule.fragments = 2;
+	r->l = dl_learn_new(&r->config);
+	tell(r, (struct dl_learn_event){
+			.kind = DL_LE_STATE, .clock = 40, .versions = has});
+}
+
+static void test_join(void)
+{
+	const struct dl_version v0 = {3, 0}, v9 = {3, 9};
+	struct rig r;
+
+	rig_join(&r);
+	ok(did(&r, DL_LA_IMPORT)->clock == 40 && !at(&r, DL_LA_LOAD) &&
+			!at(&r, DL_LA_GO) && info(&r).holding,
+		"a peer's state is imported; without a syncer it goes nowhere");
+	ok(dl_learn_version(r.l, 1).number == 8 && dl_learn_clock(r.l) == 40,
+		"hello can say what it has");
+	welcome(&r, 0, 44, v9, v0, 0);
+	ok(at(&r, DL_LA_CLOCK) && !at(&r, DL_LA_GO),
+		"it holds while a fragment is two versions behind");
+	global(&r, 1, 3, 9, 43, 0);
+	ok(at(&r, DL_LA_APPLY) && !at(&r, DL_LA_COPY) && !at(&r, DL_LA_GO),
+		"another's values do not help");
+	global(&r, 0, 3, 9, 43, 0);
+	ok(at(&r, DL_LA_GO) > at(&r, DL_LA_APPLY), "its own do");
+	global(&r, 0, 3, 12, 60, 0);
+	steps(&r, 1);
+	ok(did(&r, DL_LA_COPY)->steps == 1 && did(&r, DL_LA_COPY)->seq == 1,
+		"it counts its own steps only");
+	rig_release(&r);
+
+	rig_join(&r);
+	welcome(&r, 0, 41, (struct dl_version){3, 8}, v0, 0);
+	ok(at(&r, DL_LA_GO) != 0, "one version behind is near enough");
+	rig_release(&r);
+}
+
+static void test_join_in_trouble(void)
+{
+	const struct dl_version v0 = {3, 0}, v8 = {3, 8}, v4 = {4, 0};
+	struct rig r;
+
+	rig_join(&r);
+	welcome(&r, 0, 41, v8, v0, 0);
+	steps(&r, 1);
+	plain(&r, DL_LE_RESET);
+	ok(at(&r, DL_LA_LOAD) && at(&r, DL_LA_GO),
+		"a trainer that dies later begins from its anchors");
+	rig_release(&r);
+
+	rig_join(&r);
+	plain(&r, DL_LE_RESET);
+	ok(!at(&r, DL_LA_LOAD) && !at(&r, DL_LA_IMPORT) &&
+			!dl_learn_version(r.l, 0).epoch,
+		"a state that no trainer takes is forgotten");
+	welcome(&r, 0, 41, v8, v0, 0);
+	global(&r, 0, 3, 8, 40, 0);
+	ok(!at(&r, DL_LA_LOAD), "it begins with the syncer's values");
+	global(&r, 1, 3, 8, 40, 0);
+	ok(at(&r, DL_LA_LOAD) && at(&r, DL_LA_GO), "when it has them all");
+	rig_release(&r);
+
+	rig_join(&r);
+	welcome(&r, 0, 30, v4, (struct dl_version){3, 5}, 0);
+	ok(!at(&r, DL_LA_GO), "versions that the syncer has lost are behind");
+	global(&r, 0, 4, 0, 30, 0);
+	global(&r, 1, 4, 0, 30, 0);
+	ok(at(&r, DL_LA_GO) && dl_learn_clock(r.l) == 30, "its own count");
+	rig_release(&r);
+
+	rig_join(&r);
+	plain(&r, DL_LE_DRAIN);
+	ok(at(&r, DL_LA_FINISH) != 0, "who leaves at once owes nothing");
+	rig_release(&r);
+}
+
 /* Two syncers: fragments 0 and 2, 1 and 3. */
 static void test_syncers(void)
 {
@@ -493,6 +575,8 @@ int main(void)
 	test_trainer();
 	test_end();
 	test_drain();
+	test_join();
+	test_join_in_trouble();
 	test_syncers();
 	return done_testing();
 }
