@@ -314,6 +314,7 @@ static void obey(struct learner *l, const struct dl_learn_action *a)
 	case DL_LA_FINISH:
 		l->finished = 1;
 		break;
+	case DL_LA_IMPORT: /* nobody joins */
 	case DL_LA_RESEND:
 	case DL_LA_RELEASE:
 		break;
