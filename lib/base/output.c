@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -29,6 +30,7 @@ struct dl_output_temp {
 };
 
 static struct dl_output_temp *volatile temps;
+static pthread_mutex_t temps_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static struct dl_output_temp *track(const char *path)
 {
@@ -36,16 +38,19 @@ static struct dl_output_temp *track(const char *path)
 	struct dl_output_temp *t = dl_alloc(sizeof *t + size);
 
 	memcpy(t->path, path, size);
+	pthread_mutex_lock(&temps_lock);
 	t->next = temps;
 	if (t->next)
 		t->next->before = t;
 	atomic_signal_fence(memory_order_seq_cst);
 	temps = t;
+	pthread_mutex_unlock(&temps_lock);
 	return t;
 }
 
 static void untrack(struct dl_output_temp *t)
 {
+	pthread_mutex_lock(&temps_lock);
 	if (t->before)
 		t->before->next = t->next;
 	else
@@ -53,6 +58,7 @@ static void untrack(struct dl_output_temp *t)
 	if (t->next)
 		t->next->before = t->before;
 	atomic_signal_fence(memory_order_seq_cst);
+	pthread_mutex_unlock(&temps_lock);
 	free(t);
 }
 
@@ -135,12 +141,12 @@ static mode_t kind_of(const char *path)
 
 static void open_temp(struct dl_output *o)
 {
-	static unsigned serial;
+	static atomic_uint serial;
 	char *path;
 
 	for (;;) {
-		path = dl_sprintf(
-			"%s.tmp.%ld.%u", o->path, (long)getpid(), serial++);
+		path = dl_sprintf("%s.tmp.%ld.%u", o->path, (long)getpid(),
+			atomic_fetch_add(&serial, 1));
 		o->temp = track(path);
 		o->fd = open(
 			path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
@@ -152,15 +158,21 @@ static void open_temp(struct dl_output *o)
 	}
 }
 
+void dl_output_on(struct dl_output *o, int fd)
+{
+	*o = (struct dl_output)DL_OUTPUT_INIT;
+	o->fd = fd;
+}
+
 int dl_output_open(struct dl_output *o, const char *path, struct dl_err *e)
 {
 	mode_t kind = kind_of(path);
 
-	*o = (struct dl_output)DL_OUTPUT_INIT;
 	if (!strcmp(path, "-")) {
-		o->fd = STDOUT_FILENO;
+		dl_output_on(o, STDOUT_FILENO);
 		return 0;
 	}
+	*o = (struct dl_output)DL_OUTPUT_INIT;
 	if (kind == S_IFDIR)
 		return dl_fail(e, DL_CANTCREAT, "%s: is a folder", path);
 	if (!*path)
@@ -198,8 +210,11 @@ int dl_output_check(const char *path, struct dl_err *e)
 
 static int fail(const struct dl_output *o, struct dl_err *e)
 {
-	return dl_fail_sys(
-		e, DL_IOERR, "%s", o->path ? o->path : "standard output");
+	const char *place = o->path		     ? o->path
+			    : o->fd == STDOUT_FILENO ? "standard output"
+						     : "output";
+
+	return dl_fail_sys(e, DL_IOERR, "%s", place);
 }
 
 /* Compresses n bytes and writes what comes of it; all that is left, to end. */

@@ -1,6 +1,7 @@
 /*
  * Output that appears whole or not at all (temporary name, fsync, rename, fsync
- * of the folder), compressed by zstd where that is asked for.
+ * of the folder), compressed by zstd where that is asked for. Threads may
+ * write different outputs at once.
  */
 #ifndef DL_BASE_OUTPUT_H
 #define DL_BASE_OUTPUT_H
@@ -29,6 +30,8 @@ struct dl_output {
  * when the program called dl_output_on_signal.
  */
 int dl_output_open(struct dl_output *o, const char *path, struct dl_err *e);
+/* Begins on an open descriptor, written to as it is and left open. */
+void dl_output_on(struct dl_output *o, int fd);
 /* Before anything is written: what follows is one zstd frame of that level, 1
  * to 19, with a checksum. Level 0 is no compression. */
 void dl_output_compress(struct dl_output *o, int level);

@@ -10,6 +10,7 @@
 #include "state/head.h"
 #include "state/store_file.h"
 #include "state/store_folder.h"
+#include "state/store_pin.h"
 
 /* Bytes of HEAD that are read; a writer stays far below. */
 enum { HEAD_LIMIT = 1 << 28 };
@@ -20,6 +21,7 @@ struct dl_store {
 	struct dl_layout layout;
 	struct dl_head head;
 	struct dl_buf text; /* of HEAD, as it was read or written */
+	struct dl_pin *pins;
 };
 
 static int read_head(struct dl_store *s, struct dl_err *e)
@@ -278,8 +280,8 @@ static int refuse_commit(const struct dl_store *s,
 }
 
 /* The files that a commit replaced. What stays is collected at open. */
-static void remove_files(const struct dl_store *s, uint32_t p,
-	const struct dl_head_files *files)
+static void remove_files(
+	const struct dl_store *s, uint32_t p, const struct dl_head_files *files)
 {
 	int kinds = *files->error ? DL_STORE_KINDS : DL_STORE_ERROR;
 
@@ -315,7 +317,7 @@ int dl_store_commit(struct dl_store *s, uint32_t p, const float *values,
 	if (!rc)
 		rc = move_head(s, &next, e);
 	free(next.files);
-	if (!rc)
+	if (!rc && !dl_pins_name(s->pins, p, old.made))
 		remove_files(s, p, &old);
 	return rc;
 }
@@ -330,4 +332,42 @@ int dl_store_commit_saved(
 		return rc;
 	next.saved = *saved;
 	return move_head(s, &next, e);
+}
+
+struct dl_pin *dl_store_pin(struct dl_store *s)
+{
+	struct dl_pin *pin = dl_alloc(sizeof *pin);
+
+	pin->folder = dl_strdup(s->folder);
+	dl_buf_add(&pin->text, s->text.data, s->text.len);
+	/* What was committed can be read again. */
+	dl_head_parse(&pin->head, s->text.data, s->text.len, NULL);
+	pin->next = s->pins;
+	s->pins = pin;
+	return pin;
+}
+
+static void unlink_pin(struct dl_store *s, const struct dl_pin *pin)
+{
+	struct dl_pin **at = &s->pins;
+
+	while (*at != pin)
+		at = &(*at)->next;
+	*at = pin->next;
+}
+
+void dl_store_unpin(struct dl_store *s, struct dl_pin *pin)
+{
+	unlink_pin(s, pin);
+	for (uint32_t p = 0; p < s->layout.fragments; p++) {
+		struct dl_version made = pin->head.files[p].made;
+
+		if (dl_version_cmp(made, s->head.files[p].made) &&
+			!dl_pins_name(s->pins, p, made))
+			remove_files(s, p, &pin->head.files[p]);
+	}
+	dl_head_release(&pin->head);
+	dl_buf_free(&pin->text);
+	free(pin->folder);
+	free(pin);
 }

@@ -89,4 +89,17 @@ int dl_store_commit(struct dl_store *s, uint32_t p, const float *values,
 int dl_store_commit_saved(struct dl_store *s, const struct dl_sync_saved *saved,
 	struct dl_err *e);
 
+/*
+ * Pins what HEAD names now: commits leave its files alone until the unpin,
+ * which removes those that are not of the store any more. A pin does not
+ * change, so another thread may read it meanwhile (checkpoint.h). Only of a
+ * store that is owned; unpinned before it is closed.
+ */
+struct dl_pin;
+struct dl_pin *dl_store_pin(struct dl_store *s);
+void dl_store_unpin(struct dl_store *s, struct dl_pin *pin);
+
+const struct dl_store_run *dl_pin_run(const struct dl_pin *pin);
+const struct dl_sync_saved *dl_pin_saved(const struct dl_pin *pin);
+
 #endif

@@ -486,6 +486,43 @@ static int have(const char *name)
 	return there;
 }
 
+/* What a pin names stays as long as one pin names it. */
+static void test_pins(void)
+{
+	struct dl_store *s;
+	struct dl_pin *first, *second;
+	struct dl_err e;
+	int before;
+
+	fresh();
+	s = open_store(DL_STORE_OWN);
+	before = files();
+	first = dl_store_pin(s);
+	must(commit(s, 1, 1, &e), &e, "commit");
+	second = dl_store_pin(s);
+	must(commit(s, 1, 2, &e) || commit(s, 1, 3, &e), &e, "commit");
+	ok(dl_pin_saved(first)->fragment[1].version.number == 0 &&
+			dl_pin_saved(second)->fragment[1].version.number == 1 &&
+			!strcmp(dl_pin_run(first)->name, "demo"),
+		"a pin is of its moment");
+	ok(files() == before + 6 && have("global/1.1.0") &&
+			have("error/1.1.1") && !have("global/1.1.2") &&
+			have("global/1.1.3"),
+		"files that a pin names stay, others go");
+	dl_store_unpin(s, first);
+	ok(!have("global/1.1.0") && have("global/0.1.0") &&
+			have("global/1.1.1"),
+		"the unpin removes what nobody names");
+	first = dl_store_pin(s);
+	dl_store_unpin(s, second);
+	ok(!have("error/1.1.1") && files() == before + 1,
+		"the error too");
+	dl_store_unpin(s, first);
+	ok(holds(s, 1, 3) && files() == before + 1,
+		"what HEAD names is left alone");
+	dl_store_close(s);
+}
+
 static void test_leftovers(void)
 {
 	static const char *const ours[] = {"global/0.1.7", "global/2.9.0",
@@ -700,6 +737,7 @@ int main(void)
 	test_crashes();
 	test_failures();
 	test_order_of_errors();
+	test_pins();
 	test_paid();
 	test_leftovers();
 	test_damage();
