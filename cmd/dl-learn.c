@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "base/num.h"
+#include "base/spawn.h"
 #include "cmd/cmd.h"
 #include "cmd/codec.h"
 #include "cmd/key.h"
@@ -199,7 +200,8 @@ int main(int argc, char **argv)
 	/* Who has a key is called what goes with it. */
 	if (!*o.name && !o.key)
 		default_name(&o);
-	code = learner_run(&o);
+	/* Nobody need hear of a learner that cannot train. */
+	code = dl_spawn_check(*o.command, &e) ? cmd_fail(&e) : learner_run(&o);
 	dl_key_free(key);
 	return code;
 }

@@ -14,5 +14,7 @@
  * 66 when there is no such program, 71 when it cannot be run. */
 int dl_spawn(char *const *command, char *const *env,
 	const posix_spawn_file_actions_t *files, pid_t *pid, struct dl_err *e);
+/* The same failures, known before anything is started. */
+int dl_spawn_check(const char *program, struct dl_err *e);
 
 #endif

@@ -204,9 +204,18 @@ merges() {
 }
 
 @test "a command that is not there" {
-	syncer
-	run dl-learn -n ann --scratch "$scratch" "$link" -- ./nothing
-	[ "$status" -eq 66 ]
+	# It is said before there is a syncer to join.
+	for command in ./nothing no-such-trainer ""; do
+		run dl-learn -n ann --scratch "$scratch" "$link" -- "$command"
+		[ "$status" -eq 66 ]
+		[ "$output" = "dl-learn: $command: No such file or directory" ]
+	done
+	mkdir bin && touch bin/trainer
+	PATH=$BATS_TEST_TMPDIR/bin:$PATH run dl-learn -n ann \
+		--scratch "$scratch" "$link" -- trainer
+	[ "$status" -eq 71 ]
+	[ "$output" = "dl-learn: trainer: Permission denied" ]
+	[ -z "$(ls -A "$scratch")" ]
 }
 
 @test "nothing stops: learners are killed at random" {
