@@ -42,7 +42,7 @@ static int connect_any(struct client *c, const struct dl_address *a,
 		if (!code)
 			break;
 		close(*fd);
-		dl_at(e, "%s", dl_address_print(c->address, &one));
+		dl_at(e, "%s", dl_address_show(c->address, &one));
 	}
 	return code;
 }
@@ -62,7 +62,7 @@ int client_open(struct client *c, const struct dl_address *a,
 
 	*c = (struct client){.loop = DL_LOOP_INIT};
 	code = connect_any(c, a, allowed, &fd, e);
-	dl_address_print(c->address, a);
+	dl_address_show(c->address, a);
 	config.session = a->own ? &session : NULL;
 	if (!code)
 		dl_conn_init(&c->conn, fd, &config, dl_now());

@@ -278,7 +278,7 @@ static void end_child(struct learner *l, int64_t now)
 	dl_child_explain(&up->child, &e);
 	if (is_useless(l))
 		up->fatal = DL_UNAVAILABLE;
-	dl_at(&e, "%s", dl_address_print(address, &l->options->address));
+	dl_at(&e, "%s", dl_address_show(address, &l->options->address));
 	try_again(l, &e, now);
 }
 

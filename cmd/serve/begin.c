@@ -21,7 +21,7 @@ static int begin_listening(struct server *s, struct dl_err *e)
 			    &s->address[i], o->insecure, &s->listener[i], e))
 			return e->code;
 		cmd_note("listens at %s",
-			dl_address_print(address, &s->address[i]));
+			dl_address_show(address, &s->address[i]));
 	}
 	return 0;
 }

@@ -13,7 +13,29 @@
 
 #include "base/num.h"
 
-enum { BACKLOG = 64 };
+enum { BACKLOG = 64, KEY_SHOWN = 8 };
+
+/* Cuts what may be a key in s, wherever it stands. */
+static char *cut_keys(char *s)
+{
+	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				     "abcdefghijklmnopqrstuvwxyz"
+				     "0123456789+/=";
+
+	for (char *at = s; *at; at += *at != '\0') {
+		size_t n = strspn(at, digits);
+		char *end = at + n;
+
+		if (n + 1 >= DL_KEY_TEXT) {
+			memcpy(at + KEY_SHOWN, "...", 3);
+			at += KEY_SHOWN + 3;
+			memmove(at, end, strlen(end) + 1);
+		} else {
+			at = end;
+		}
+	}
+	return s;
+}
 
 /* The key in front of a host: what follows it, or NULL when it is none. */
 static const char *parse_key(struct dl_address *a, const char *s)
@@ -58,7 +80,7 @@ int dl_address_parse(struct dl_address *a, const char *s, struct dl_err *e)
 	char shown[128];
 
 	*a = (struct dl_address){.kind = DL_LINK_UNIX};
-	dl_scrub(shown, sizeof(shown), s, strlen(s));
+	cut_keys(dl_scrub(shown, sizeof(shown), s, strlen(s)));
 	if (strncmp(s, "exec:", 5) == 0) {
 		a->kind = DL_LINK_EXEC;
 		a->command = s + 5;
@@ -132,12 +154,18 @@ char *dl_address_print(char out[DL_ADDRESS_MAX], const struct dl_address *a)
 	return out;
 }
 
+char *dl_address_show(char out[DL_ADDRESS_MAX], const struct dl_address *a)
+{
+	dl_address_print(out, a);
+	return a->kind == DL_LINK_TCP ? cut_keys(out) : out;
+}
+
 /* "place: fact" with the address as place. */
 static int at(const struct dl_address *a, struct dl_err *e)
 {
 	char text[DL_ADDRESS_MAX];
 
-	return dl_at(e, "%s", dl_address_print(text, a));
+	return dl_at(e, "%s", dl_address_show(text, a));
 }
 
 static int new_socket(int family, int *fd, struct dl_err *e)

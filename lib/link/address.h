@@ -45,12 +45,15 @@ enum dl_insecure {
 	DL_INSECURE_ANYWHERE
 };
 
-/* 64 with the fact when s is none. A command or folder stays where it is in s.
+/* 64 with the fact, which shows no key, when s is none. A command or folder stays where it is in s.
  */
 int dl_address_parse(struct dl_address *a, const char *s, struct dl_err *e);
 /* "unix:/path", "tcp:127.0.0.1:4000", keys in full; a long command is cut;
  * returns out. */
 char *dl_address_print(char out[DL_ADDRESS_MAX], const struct dl_address *a);
+/* The same for messages, where a key is cut: by mistake it may be a secret one.
+ */
+char *dl_address_show(char out[DL_ADDRESS_MAX], const struct dl_address *a);
 
 /*
  * The nth address that a's host has now, in the system's order, and from the

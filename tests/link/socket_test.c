@@ -30,7 +30,18 @@ static void test_parse(const char *s, const char *prints)
 		ok(code == 0 && strcmp(dl_address_print(text, &a), prints) == 0,
 			"%s %s", s, e.text);
 	else
-		ok(code == DL_USAGE && *e.text, "refused: %s", e.text);
+		ok(code == DL_USAGE && *e.text && !strstr(e.text, KEY),
+			"refused: %s", e.text);
+}
+
+static void test_show(const char *s, const char *shows)
+{
+	char text[DL_ADDRESS_MAX];
+	struct dl_address a;
+
+	ok(!dl_address_parse(&a, s, NULL) &&
+			!strcmp(dl_address_show(text, &a), shows),
+		"%s in a message: %s", s, text);
 }
 
 static void test_addresses(void)
@@ -52,6 +63,8 @@ static void test_addresses(void)
 	test_parse("tcp:h@" KEY ":1", NULL);
 	test_parse("tcp:" KEY "@" KEY "@h:1", NULL);
 	test_parse("tcp:" KEY "@", NULL);
+	test_parse("tcp:" KEY, NULL);
+	test_parse(KEY "@h:1", NULL);
 	test_parse("tcp:host", NULL);
 	test_parse("tcp::1", NULL);
 	test_parse("tcp:[]:1", NULL);
@@ -66,6 +79,12 @@ static void test_addresses(void)
 	test_parse("dir:", NULL);
 	memset(path + 6, 'x', 150);
 	test_parse(path, NULL);
+	test_show(
+		"tcp:" KEY "@localhost:4000", "tcp:qqqqqqqq...@localhost:4000");
+	test_show("tcp:" KEY "@[::1]:0", "tcp:qqqqqqqq...@[::1]:0");
+	test_show("tcp:" KEY ":1", "tcp:qqqqqqqq...:1");
+	test_show("tcp:localhost:1", "tcp:localhost:1");
+	test_show("unix:/" KEY, "unix:/" KEY);
 }
 
 /* Bytes cross from the one who connects to the one who accepts. */

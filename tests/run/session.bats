@@ -176,6 +176,10 @@ says() {
 		--listen tcp:127.0.0.1:0 m/model.safetensors
 	sent_away 64 "nobody can be at port 0" dl-learn --key ann.key \
 		"tcp:$syncer@127.0.0.1:0" -- true
+	# Another's secret key is in no message, nor is ours.
+	sent_away 69 "tcp:$(head -c 8 bob.key)...@127.0.0.1:9: " dl-join \
+		--key ann.key "tcp:$(cat bob.key)@127.0.0.1:9"
+	[[ "$output" != *"$(cat bob.key)"* ]]
 	sent_away 64 "sessions need --key and --authorized" "${serve[@]}" \
 		--listen tcp:127.0.0.1:0 m/model.safetensors
 	sent_away 64 "our secret key" \
