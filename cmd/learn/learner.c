@@ -117,6 +117,7 @@ static void act(struct learner *l, const struct dl_learn_action *a)
 	case DL_LA_COPY:
 	case DL_LA_APPLY:
 	case DL_LA_CLOCK:
+	case DL_LA_EXPORT:
 	case DL_LA_GO:
 	case DL_LA_FINISH:
 		trainer_do(l, a);

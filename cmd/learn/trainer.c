@@ -356,6 +356,7 @@ void trainer_work(struct learner *l, int64_t now)
 			on_step(l, &ev, now);
 			break;
 		case DL_HOST_ANSWER:
+		case DL_HOST_REFUSED:
 			if (t->working && !--t->working)
 				finish(l);
 			break;

@@ -160,6 +160,16 @@ static void apply_what_came(struct dl_learn *l)
 			apply(l, p);
 }
 
+/* The state goes to those who join, and is to have seen what their syncer has.
+ * A newcomer's own is not so far yet. */
+static void export_if_wanted(struct dl_learn *l)
+{
+	if (!l->exporting || l->newcomer || l->trainer_clock < l->export_at)
+		return;
+	l->exporting = 0;
+	learn_act(l, DL_LA_EXPORT);
+}
+
 /* With wait: a fragment is still out tau steps after it was sent. One that
  * waits for a round is not: the round comes only when learners go on. */
 static int is_out(const struct dl_learn *l, uint32_t p)
@@ -281,6 +291,7 @@ static void work_at_boundary(struct dl_learn *l, int64_t now)
 	tell_step(l, now, any_due(l));
 	copy_what_is_due(l);
 	apply_what_came(l);
+	export_if_wanted(l);
 	if (!is_finished(l) && !must_hold(l)) {
 		l->at_boundary = l->newcomer = 0;
 		learn_act(l, DL_LA_GO);

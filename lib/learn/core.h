@@ -47,6 +47,8 @@ struct dl_learn {
 	int newcomer;	 /* has a peer's state, and made no step from it */
 	int at_boundary; /* the trainer waits for `go` */
 	int draining;
+	int exporting;	    /* the state is wanted ... */
+	uint64_t export_at; /* ... of that clock, or later */
 	int finished;
 	int64_t step_told_at;
 	double loss;

@@ -85,6 +85,14 @@ static void on_step(struct dl_learn *l, const struct dl_learn_event *ev)
 	l->at_boundary = 1;
 }
 
+/* One export does for all who wait, so it is the latest clock that counts. */
+static void on_export(struct dl_learn *l, const struct dl_learn_event *ev)
+{
+	if (!l->exporting || l->export_at < ev->clock)
+		l->export_at = ev->clock;
+	l->exporting = 1;
+}
+
 static void on_reset(struct dl_learn *l)
 {
 	for (uint32_t p = 0; p < l->fragments; p++) {
@@ -140,6 +148,9 @@ void dl_learn_event(struct dl_learn *l, const struct dl_learn_event *ev)
 		break;
 	case DL_LE_DRAIN:
 		l->draining = 1;
+		break;
+	case DL_LE_EXPORT:
+		on_export(l, ev);
 		break;
 	}
 	learn_proceed(l, ev->now);

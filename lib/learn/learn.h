@@ -6,10 +6,10 @@
  * Several syncers may each serve some of the fragments.
  *
  * At a step boundary the actions come in DESIGN's order: copy what is due, was
- * opened, or is about to be overwritten; apply what came; go on. A learner
- * never waits, except with --wait and at the end of a run. What concerns the
- * trainer (LOAD, IMPORT, CLOCK, COPY, APPLY, GO) comes only while it stands
- * there.
+ * opened, or is about to be overwritten; apply what came; export the state, if
+ * somebody waits for it; go on. A learner never waits, except with --wait and
+ * at the end of a run. What concerns the trainer (LOAD, IMPORT, CLOCK, COPY,
+ * APPLY, EXPORT, GO) comes only while it stands there.
  *
  * Each syncer knows only its own opens, so it is told a clock that only they
  * move; the trainer's clock is the highest of these.
@@ -55,6 +55,8 @@ enum dl_learn_event_kind {
 			* with the anchors; of one that made no step from a
 			* peer's state, when the syncer has sent its values */
 	DL_LE_DRAIN,   /* deliver everything, then finish */
+	DL_LE_EXPORT,  /* clock: somebody wants the trainer's state, of no
+			* earlier clock */
 };
 
 struct dl_learn_event {
@@ -84,6 +86,8 @@ enum dl_learn_action_kind {
 			* keep it until DL_LA_RELEASE (or DL_LE_FAILED) */
 	DL_LA_APPLY,   /* fragment, version, apply, alpha, final */
 	DL_LA_CLOCK,   /* clock: the trainer's clock jumps */
+	DL_LA_EXPORT,  /* clock: the trainer's state is of now, with the
+			* fragments at dl_learn_version */
 	DL_LA_GO,      /* the trainer goes on */
 	DL_LA_STEP,    /* syncer, clock, steps, tokens, loss: tell it */
 	DL_LA_APPLIED, /* fragment, version: tell its syncer */

@@ -267,6 +267,7 @@ static void carry_out(
 	switch (a->kind) {
 	case DL_LA_LOAD:
 	case DL_LA_IMPORT:
+	case DL_LA_EXPORT:
 	case DL_LA_CLOCK:
 		if (n->training)
 			dl_ledger_fault(&w->ledger,

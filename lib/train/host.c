@@ -42,7 +42,9 @@ struct dl_host {
 	enum ending ending;
 	int64_t deadline;
 	pid_t pid;
-	unsigned unanswered;
+	unsigned unanswered, optional; /* optional: how many answers are due
+					* until that of an order that may be
+					* refused, included; 0: none */
 	int wanted;
 	struct dl_err why;
 };
@@ -147,7 +149,8 @@ int dl_host_start(struct dl_host *h, struct dl_err *e)
 		close(late);
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
 		return dl_fail_sys(e, DL_OSERR, "trainer");
-	code = dl_trainer_spawn(h->config.command, h->environ, pair[1], &h->pid, e);
+	code = dl_trainer_spawn(
+		h->config.command, h->environ, pair[1], &h->pid, e);
 	close(pair[1]);
 	if (code) {
 		close(pair[0]);
@@ -158,7 +161,7 @@ int dl_host_start(struct dl_host *h, struct dl_err *e)
 	h->phase = STARTING;
 	h->ending = NOT;
 	h->deadline = INT64_MAX;
-	h->unanswered = 0;
+	h->unanswered = h->optional = 0;
 	h->wanted = 0;
 	watch(h);
 	return 0;
@@ -169,14 +172,11 @@ int dl_host_running(const struct dl_host *h)
 	return h->phase != NOTHING;
 }
 
-void dl_host_say(struct dl_host *h, const char *fmt, ...)
+static void say(struct dl_host *h, const char *fmt, va_list ap)
 {
 	char line[DL_LINE_MAX];
-	va_list ap;
 
-	va_start(ap, fmt);
 	vsnprintf(line, sizeof line, fmt, ap);
-	va_end(ap);
 	if (h->phase == NOTHING || h->ending > STOPPING)
 		return;
 	if (strcmp(line, "go") == 0)
@@ -186,6 +186,25 @@ void dl_host_say(struct dl_host *h, const char *fmt, ...)
 	dl_buf_str(&h->out, line);
 	dl_buf_byte(&h->out, '\n');
 	watch(h);
+}
+
+void dl_host_say(struct dl_host *h, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	say(h, fmt, ap);
+	va_end(ap);
+}
+
+void dl_host_ask(struct dl_host *h, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	say(h, fmt, ap);
+	va_end(ap);
+	h->optional = h->unanswered;
 }
 
 static void end(struct dl_host *h, enum ending to, int64_t deadline)
@@ -248,6 +267,13 @@ static void broken(struct dl_host *h, int64_t now, const char *line)
 	dl_host_fail(h, now, &why);
 }
 
+static void count_answer(struct dl_host *h)
+{
+	h->unanswered--;
+	if (h->optional)
+		h->optional--;
+}
+
 /* The meaning of a line in this phase; 1 when it is an event. */
 static int take_line(struct dl_host *h, int64_t now, const char *s, size_t n,
 	struct dl_host_event *ev)
@@ -272,8 +298,14 @@ static int take_line(struct dl_host *h, int64_t now, const char *s, size_t n,
 		return 1;
 	}
 	if (line.kind == DL_LINE_OK && h->phase == BOUNDARY && h->unanswered) {
-		h->unanswered--;
+		count_answer(h);
 		ev->kind = DL_HOST_ANSWER;
+		return 1;
+	}
+	if (line.kind == DL_LINE_ERROR && h->optional == 1) {
+		count_answer(h);
+		ev->kind = DL_HOST_REFUSED;
+		dl_fail(&ev->err, DL_DATA, "trainer: %s", line.text);
 		return 1;
 	}
 	if (line.kind == DL_LINE_ERROR) {

@@ -6,8 +6,8 @@
  * Nothing here blocks: the host keeps its descriptors in the driver's loop, and
  * the driver takes its events after each turn of it. A trainer that breaks the
  * protocol, answers `error`, closes its end or exits is ended with its whole
- * group, and DL_HOST_DIED follows when nothing of it runs any more; then
- * dl_host_start may be called again.
+ * group (unless it may refuse, dl_host_ask), and DL_HOST_DIED follows when
+ * nothing of it runs any more; then dl_host_start may be called again.
  */
 #ifndef DL_TRAIN_HOST_H
 #define DL_TRAIN_HOST_H
@@ -27,10 +27,11 @@ struct dl_host_config {
 };
 
 enum dl_host_event_kind {
-	DL_HOST_READY,	/* the trainer said ready: give it commands */
-	DL_HOST_STEP,	/* tokens, loss: it is at a step boundary */
-	DL_HOST_ANSWER, /* the oldest command was answered ok */
-	DL_HOST_DIED,	/* err: why; wanted: after dl_host_stop */
+	DL_HOST_READY,	 /* the trainer said ready: give it commands */
+	DL_HOST_STEP,	 /* tokens, loss: it is at a step boundary */
+	DL_HOST_ANSWER,	 /* the oldest command was answered ok */
+	DL_HOST_REFUSED, /* ... with an error, err, and may be */
+	DL_HOST_DIED,	 /* err: why; wanted: after dl_host_stop */
 };
 
 struct dl_host_event {
@@ -53,6 +54,11 @@ int dl_host_start(struct dl_host *h, struct dl_err *e);
 
 /* Queues a command. `go` has no answer; the next step is. */
 void dl_host_say(struct dl_host *h, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* The same of a command that the trainer may not know, or cannot obey now: when
+ * it answers `error` to that, it lives on. One at a time. */
+void dl_host_ask(struct dl_host *h, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /* Asks the trainer to stop at its next boundary, and sees that it does. */

@@ -87,9 +87,11 @@ static void take(struct dl_host *h, struct seen *s, struct dl_host_event *ev)
 		s->tokens += ev->tokens;
 		dl_host_say(h, "send 0 0.new");
 		dl_host_say(h, "apply 0 0.new blend 0.5");
-		s->waiting = 2;
+		dl_host_ask(h, "export state");
+		s->waiting = 3;
 		break;
 	case DL_HOST_ANSWER:
+	case DL_HOST_REFUSED:
 		if (!s->waiting--)
 			abort();
 		s->answers++;

@@ -530,6 +530,62 @@ static void test_join_in_trouble(void)
 	rig_release(&r);
 }
 
+static void export_at(struct rig *r, uint64_t clock)
+{
+	tell(r, (struct dl_learn_event){
+			.kind = DL_LE_EXPORT, .clock = clock});
+}
+
+static void test_export(void)
+{
+	struct rig r;
+
+	rig_init(&r);
+	rig_start(&r);
+	steps(&r, 1);
+	export_at(&r, 0);
+	ok(!r.acts, "the state is exported at a boundary");
+	global(&r, 0, 1, 1, 4, 0);
+	steps(&r, 3);
+	ok(!at(&r, DL_LA_EXPORT), "once");
+	export_at(&r, 8);
+	export_at(&r, 6);
+	steps(&r, 3);
+	ok(!at(&r, DL_LA_EXPORT) && at(&r, DL_LA_GO),
+		"not before its clock; nobody waits for that");
+	global(&r, 0, 1, 2, 8, 0);
+	steps(&r, 1);
+	ok(did(&r, DL_LA_EXPORT)->clock == 8 &&
+			dl_learn_version(r.l, 0).number == 2,
+		"one does for all who want it");
+	ok(at(&r, DL_LA_COPY) < at(&r, DL_LA_EXPORT) &&
+			at(&r, DL_LA_APPLY) < at(&r, DL_LA_EXPORT) &&
+			at(&r, DL_LA_EXPORT) < at(&r, DL_LA_GO),
+		"after copies and applies, before it goes on");
+	open_round(&r, 0, 40);
+	export_at(&r, 20);
+	steps(&r, 1);
+	ok(did(&r, DL_LA_EXPORT)->clock == 40 &&
+			at(&r, DL_LA_CLOCK) < at(&r, DL_LA_EXPORT),
+		"a jump gets there too");
+	export_at(&r, 0);
+	plain(&r, DL_LE_RESET);
+	ok(at(&r, DL_LA_LOAD) < at(&r, DL_LA_EXPORT),
+		"a trainer that died is asked when it has the model again");
+	rig_release(&r);
+
+	rig_init(&r);
+	r.config.wait = 1;
+	rig_start(&r);
+	steps(&r, 6);
+	export_at(&r, 0);
+	ok(r.acts == 1 && at(&r, DL_LA_EXPORT),
+		"a trainer that waits for others has time");
+	taken(&r, 1, DL_TAKEN_SETTLED);
+	ok(!at(&r, DL_LA_EXPORT) && at(&r, DL_LA_GO), "once, too");
+	rig_release(&r);
+}
+
 /* Two syncers: fragments 0 and 2, 1 and 3. */
 static void test_syncers(void)
 {
@@ -577,6 +633,7 @@ int main(void)
 	test_drain();
 	test_join();
 	test_join_in_trouble();
+	test_export();
 	test_syncers();
 	return done_testing();
 }

@@ -131,6 +131,34 @@ static void test_run(void)
 	dl_host_free(h);
 }
 
+/* Exports and the like may fail: the trainer is not the worse for it. */
+static void test_refusal(void)
+{
+	struct dl_host *h = start_shell(
+		"echo ready 1 >&4\n"
+		"while read -r word rest <&3; do\n"
+		"case $word in export) echo error no room >&4;;\n"
+		"go) echo step 1 1 >&4;; *) echo ok >&4;; esac; done",
+		20 * DL_SECOND);
+	struct dl_host_event ev;
+
+	next(h, &ev);
+	dl_host_say(h, "load /x");
+	dl_host_ask(h, "export /x");
+	dl_host_say(h, "clock 7");
+	ok(next(h, &ev) == DL_HOST_ANSWER && next(h, &ev) == DL_HOST_REFUSED &&
+			strstr(ev.err.text, "no room"),
+		"an order that may be refused is");
+	ok(next(h, &ev) == DL_HOST_ANSWER, "and the next is answered");
+	dl_host_say(h, "go");
+	ok(next(h, &ev) == DL_HOST_STEP, "it trains on");
+	dl_host_ask(h, "save /x");
+	dl_host_say(h, "export /x");
+	ok(next(h, &ev) == DL_HOST_ANSWER && next(h, &ev) == DL_HOST_DIED,
+		"the others must not be refused");
+	dl_host_free(h);
+}
+
 /* A trainer that must be ended: what it does, and how the reason reads. */
 static void dies(const char *what, const char *script, const char *says)
 {
@@ -283,6 +311,7 @@ int main(int argc, char **argv)
 	dl_loop_set(&loop, signals, POLLIN, drop_signals, NULL);
 	test_lines();
 	test_run();
+	test_refusal();
 	test_faults();
 	test_stubborn();
 	test_socket();
