@@ -161,6 +161,34 @@ void dl_add(void *theta, const float *delta, enum dl_dtype t, size_t n)
 			add_one(p + i * width, delta[i], t);
 }
 
+int dl_is_finite(const void *in, enum dl_dtype t, size_t n)
+{
+	const unsigned char *p = in;
+	int bad = 0;
+
+	switch (t) {
+	case DL_F64:
+		for (size_t i = 0; i < n; i++)
+			bad |= (dl_le64(p + 8 * i) >> 52 & 0x7ff) == 0x7ff;
+		break;
+	case DL_F32:
+		for (size_t i = 0; i < n; i++)
+			bad |= (dl_le32(p + 4 * i) >> 23 & 0xff) == 0xff;
+		break;
+	case DL_F16:
+		for (size_t i = 0; i < n; i++)
+			bad |= (dl_le16(p + 2 * i) & 0x7c00) == 0x7c00;
+		break;
+	case DL_BF16:
+		for (size_t i = 0; i < n; i++)
+			bad |= (dl_le16(p + 2 * i) & 0x7f80) == 0x7f80;
+		break;
+	default:
+		break;
+	}
+	return !bad;
+}
+
 static int is_infinite(const unsigned char *p, enum dl_dtype t)
 {
 	switch (t) {

@@ -25,6 +25,9 @@ void dl_subtract(float *delta, const void *theta, const void *base,
  */
 void dl_add(void *theta, const float *delta, enum dl_dtype t, size_t n);
 
+/* 1 when none of n elements is infinite or no number. */
+int dl_is_finite(const void *in, enum dl_dtype t, size_t n);
+
 /* The first of n elements that became infinite of a value, or by adding one,
  * that is finite and not 0; n when none did. */
 size_t dl_find_overflow(

@@ -77,11 +77,44 @@ static void test_edges(void)
 	ok(d[0] == -2 && d[1] == 3, "signs are extended");
 }
 
+/* Ones, then infinity, no number and the largest number in the last place. */
+static void test_finite(enum dl_dtype t, unsigned exponents)
+{
+	unsigned width = dl_dtype_bits(t) / 8;
+	unsigned char v[8 * 100] = {0};
+	float one[100];
+	int infinite, nan, largest;
+
+	for (size_t i = 0; i < 100; i++)
+		one[i] = -1;
+	dl_from_f32(v, one, t, 100);
+	v[100 * width - 1] = 0xff; /* sign, and the exponent's high bits */
+	v[100 * width - 2] = (unsigned char)exponents;
+	if (t == DL_F16) {
+		v[199] = 0xfc;
+		v[198] = 0;
+	}
+	infinite = dl_is_finite(v, t, 100) || !dl_is_finite(v, t, 99);
+	v[100 * width - 2]++;
+	nan = dl_is_finite(v, t, 100);
+	v[100 * width - 2] = (unsigned char)(exponents - 1);
+	if (t == DL_F16)
+		v[199] = 0xfb;
+	largest = dl_is_finite(v, t, 100);
+	ok(!infinite && !nan && largest, "%s: what is finite is known",
+		dl_dtype_name(t));
+}
+
 int main(void)
 {
 	for (int t = 0; t < DL_DTYPES; t++)
 		if (dl_arith_able((enum dl_dtype)t))
 			test_there_and_back((enum dl_dtype)t);
 	test_edges();
+	test_finite(DL_F64, 0xf0);
+	test_finite(DL_F32, 0x80);
+	test_finite(DL_F16, 0);
+	test_finite(DL_BF16, 0x80);
+	ok(dl_is_finite((int64_t[]){-1}, DL_I64, 1), "integers are");
 	return done_testing();
 }
