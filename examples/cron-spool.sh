@@ -60,10 +60,11 @@ pass --run cron --fragments 3 spool model/model.safetensors
 ls spool
 
 say '2. Two learners, each with a trainer of its own'
+learners=
 for name in ann ben; do
 	dl-learn -q -n "$name" --poll 100ms dir:spool -- \
 		dl-train run -q -b 2 --step-time 10ms model text &
-	eval "$name=\$!"
+	learners="$learners $!"
 done
 
 say '3. cron: a pass now and then, until the run is over'
@@ -73,7 +74,8 @@ while [ "$(key state)" != "done" ] && [ $passes -lt 240 ]; do
 	passes=$((passes + 1))
 	sleep 0.5
 done
-wait "$ann" "$ben"
+# shellcheck disable=SC2086 # a list
+wait $learners
 
 say '4. What came of it'
 grep -v '^#' spool/global/latest | cut -f 1-3
