@@ -136,8 +136,7 @@ int main(int argc, char **argv)
 			o.key = optarg;
 			break;
 		case INSECURE:
-			if (o.allowed != DL_INSECURE_ANYWHERE)
-				o.allowed++;
+			link_insecure(&o.allowed);
 			break;
 		default:
 			if (!link_option(&o.tcp, opt))

@@ -128,9 +128,7 @@ static void read_option(struct learn_options *o, int opt)
 		o->key = optarg;
 		break;
 	case INSECURE:
-		o->insecure = o->insecure == DL_INSECURE_NO
-				      ? DL_INSECURE_LOOPBACK
-				      : DL_INSECURE_ANYWHERE;
+		link_insecure(&o->insecure);
 		break;
 	default:
 		if (!link_option(&o->tcp, opt) && !data_option(&o->data, opt))
@@ -157,12 +155,9 @@ static void check_data(struct learn_options *o)
 
 	if (o->data.streams > 1 && kind != DL_LINK_TCP && kind != DL_LINK_UNIX)
 		cmd_usage("--streams: for tcp and unix only");
-	if (o->data.window && o->data.streams < 2)
-		cmd_usage("--window: for several --streams only");
 	if (o->data.rate && kind == DL_LINK_DIR)
 		cmd_usage("--rate: not for folders");
-	if (!o->data.window)
-		o->data.window = DL_WINDOW;
+	data_check(&o->data);
 }
 
 int main(int argc, char **argv)

@@ -121,10 +121,10 @@ int sync_end(int argc, char **argv)
 		-1) {
 		if (opt == KEY)
 			how.key = optarg;
-		else if (opt != INSECURE)
+		else if (opt == INSECURE)
+			link_insecure(&how.allowed);
+		else
 			cmd_common_option(opt);
-		else if (how.allowed != DL_INSECURE_ANYWHERE)
-			how.allowed++;
 	}
 	if (argc - optind != 1)
 		cmd_usage("end: one link");

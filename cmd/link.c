@@ -44,6 +44,12 @@ void link_set_up(struct dl_address *a, size_t n, const struct dl_tcp *t)
 		cmd_usage("--congestion: for tcp only");
 }
 
+void link_insecure(enum dl_insecure *allowed)
+{
+	if (*allowed != DL_INSECURE_ANYWHERE)
+		++*allowed;
+}
+
 void link_allow(const struct dl_address *a, size_t n, enum dl_insecure allowed)
 {
 	size_t i, found = 0;
@@ -74,4 +80,12 @@ int data_option(struct data_options *d, int opt)
 	else
 		return 0;
 	return 1;
+}
+
+void data_check(struct data_options *d)
+{
+	if (d->window && d->streams < 2)
+		cmd_usage("--window: for several --streams only");
+	if (!d->window)
+		d->window = DL_WINDOW;
 }

@@ -29,6 +29,8 @@ int link_option(struct dl_tcp *t, int opt);
  * none is. */
 void link_set_up(struct dl_address *a, size_t n, const struct dl_tcp *t);
 
+/* --insecure was given, once or once more. */
+void link_insecure(enum dl_insecure *allowed);
 /* Exits 64 when --insecure was given and none of n addresses is plain tcp. */
 void link_allow(const struct dl_address *a, size_t n, enum dl_insecure allowed);
 
@@ -47,5 +49,9 @@ struct data_options {
 
 /* As link_option. */
 int data_option(struct data_options *d, int opt);
+
+/* After the last option: exits 64 when there is a window without streams, and
+ * fills in the usual one. */
+void data_check(struct data_options *d);
 
 #endif

@@ -65,9 +65,7 @@ static void read_option(struct serve_options *o, int opt)
 			cmd_u64("--max-learners", optarg, 1, LEARNERS_MAX);
 		break;
 	case INSECURE:
-		o->insecure = o->insecure == DL_INSECURE_NO
-				      ? DL_INSECURE_LOOPBACK
-				      : DL_INSECURE_ANYWHERE;
+		link_insecure(&o->insecure);
 		break;
 	default:
 		if (!sync_option(&o->sync, opt) && !link_option(&o->tcp, opt) &&
@@ -93,14 +91,6 @@ static void check_session(const struct serve_options *o)
 				  "--authorized, plain tcp --insecure");
 }
 
-static void check_window(struct data_options *d)
-{
-	if (d->window && d->streams < 2)
-		cmd_usage("--window: for several --streams only");
-	if (!d->window)
-		d->window = DL_WINDOW;
-}
-
 void serve_options_read(struct serve_options *o, int argc, char **argv)
 {
 	int opt;
@@ -119,6 +109,6 @@ void serve_options_read(struct serve_options *o, int argc, char **argv)
 		cmd_usage("serve: where to --listen?");
 	link_set_up(o->listen, o->listens, &o->tcp);
 	check_session(o);
-	check_window(&o->data);
+	data_check(&o->data);
 	o->key = key_use_to_listen(o->key_file, o->listen, o->listens);
 }

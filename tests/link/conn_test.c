@@ -9,6 +9,7 @@
 #include "base/num.h"
 #include "base/rng.h"
 #include "link/conn.h"
+#include "tests/link/pair.h"
 #include "tests/tap.h"
 
 enum { KEYS = 10, VALUES = 60000 };
@@ -66,23 +67,15 @@ static int begin(void *ctx, struct dl_conn *c, const struct dl_message *m,
 	return 0;
 }
 
-/* The values that a record of that seq has. */
-static float value(uint64_t seq, size_t i)
-{
-	return (float)(seq * 1000 + i % 997);
-}
-
 static int whole(void *ctx, struct dl_conn *c, const struct dl_message *m,
 	const struct dl_header *h, void *dest, struct dl_err *e)
 {
 	struct side *s = ctx;
-	size_t i, wrong = 0;
+	size_t wrong = dest ? pair_wrong(s->dest, s->dest_n, m->seq) : 0;
 
 	(void)c;
 	(void)h;
 	(void)e;
-	for (i = 0; dest && i < s->dest_n; i++)
-		wrong += s->dest[i] != value(m->seq, i);
 	s->disorder += wrong || m->seq <= s->last_seq[m->fragment] ||
 		       (dest == NULL) != s->skip;
 	s->last_seq[m->fragment] = m->seq;
@@ -138,14 +131,10 @@ static void open_pair(struct pair *p, int buffer)
 		.data = DL_LIMITS_FILE,
 		.queue = DL_CONN_QUEUE,
 	};
-	int fd[2], i;
+	int fd[2];
 
 	memset(p, 0, sizeof(*p));
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fd))
-		abort();
-	for (i = 0; i < 2 && buffer; i++)
-		setsockopt(
-			fd[i], SOL_SOCKET, SO_SNDBUF, &buffer, sizeof(buffer));
+	pair_sockets(fd, buffer);
 	cf.ctx = &p->a;
 	cf.session = sealed ? &learner : NULL;
 	dl_conn_init(&p->a.c, fd[0], &cf, 0);
@@ -153,13 +142,6 @@ static void open_pair(struct pair *p, int buffer)
 	cf.session = sealed ? &syncer : NULL;
 	dl_conn_init(&p->b.c, fd[1], &cf, 0);
 	settle(p, 0);
-}
-
-static void send_end(struct side *s, uint64_t step)
-{
-	const struct dl_message m = {.kind = DL_MSG_END, .step = step};
-
-	dl_conn_send(&s->c, &m);
 }
 
 /* What the caller keeps for a record on its way. */
@@ -181,26 +163,8 @@ static void released(void *ctx, int sent)
 static void send_values(
 	struct side *s, uint64_t key, uint64_t seq, size_t n, struct sending *x)
 {
-	struct dl_message m = {.kind = DL_MSG_PUSH,
-		.fragment = (uint32_t)key,
-		.seq = seq,
-		.steps = 1,
-		.tokens = 1,
-		.codec = "f32"};
-	struct dl_writer w = DL_WRITER_INIT;
-	struct dl_buf head = DL_BUF_INIT;
-	uint64_t shape = n;
-	size_t i;
-
 	*x = (struct sending){dl_alloc_array(n + 1, sizeof(float)), 0, 0};
-	for (i = 0; i < n; i++)
-		x->values[i] = value(seq, i);
-	dl_message_meta(&m, &w);
-	dl_writer_tensor(&w, "x", 1, DL_F32, 1, &shape);
-	dl_writer_finish(&w, &head, NULL);
-	dl_writer_release(&w);
-	dl_conn_send_data(
-		&s->c, key, &head, x->values, n * sizeof(float), released, x);
+	pair_send_values(&s->c, key, seq, x->values, n, released, x);
 }
 
 /* Control messages overtake data that waits, even between its frames. */
@@ -214,7 +178,7 @@ static void test_overtake(struct pair *p)
 	work(&p->a, 0); /* fills the socket with the start of the first */
 	ok(p->a.c.main.bytes_out > 0 && dl_conn_waiting(&p->a.c) > 100000,
 		"a small socket takes a part");
-	send_end(&p->a, 1);
+	pair_send_end(&p->a.c, 1);
 	settle(p, 0);
 	ok(p->b.messages == 1 && p->b.records == 2 && !p->b.disorder,
 		"everything arrives as sent");
@@ -295,7 +259,7 @@ static void test_random(struct pair *p)
 	while (left[0] + left[1] + data[0] + data[1]) {
 		i = (int)dl_rng_below(&rng, 2);
 		if (dl_rng_below(&rng, 3) && left[i])
-			send_end(side[i], MESSAGES / 2 - --left[i]);
+			pair_send_end(&side[i]->c, MESSAGES / 2 - --left[i]);
 		if (!dl_rng_below(&rng, 8) && data[i]) {
 			k = --data[i];
 			send_values(side[i], dl_rng_below(&rng, 2), RECORDS - k,
@@ -333,7 +297,7 @@ static void test_unread(struct pair *p)
 	open_pair(p, 4096);
 	p->a.c.config.queue = 100000;
 	for (i = 1; i < 100000 && !p->a.over; i++) {
-		send_end(&p->a, i);
+		pair_send_end(&p->a.c, i);
 		work(&p->a, 0);
 	}
 	ok(p->a.over == DL_TEMPFAIL && strstr(p->a.why.text, "does not read"),
@@ -410,13 +374,13 @@ static void test_time(struct pair *p)
 			p->b.c.main.heard == 2 * s && !p->b.messages,
 		"a heartbeat is an empty frame");
 	settle(p, 3 * s);
-	send_end(&p->a, 1);
+	pair_send_end(&p->a.c, 1);
 	settle(p, 3 * s);
 	ok(dl_conn_deadline(&p->a.c) == 5 * s, "any byte sent is a beat");
 	work(&p->b, 7 * s);
 	ok(!p->b.over && dl_conn_deadline(&p->b.c) == 8 * s,
 		"any byte received is life");
-	send_end(&p->a, 2);
+	pair_send_end(&p->a.c, 2);
 	work(&p->a, 4 * s);
 	p->b.over = dl_conn_work(&p->b.c, 0, 9 * s, &p->b.why);
 	ok(!p->b.over && p->b.last == 2,
@@ -439,7 +403,7 @@ static void test_end(struct pair *p)
 	send_values(&p->a, 0, 1, VALUES, &x);
 	dl_conn_send(&p->a.c, &bye);
 	dl_conn_finish(&p->a.c, 10);
-	send_end(&p->a, 1);
+	pair_send_end(&p->a.c, 1);
 	settle(p, 1);
 	ok(p->b.messages == 1 && strcmp(p->b.text, "name is taken") == 0 &&
 			p->b.records == 1,
@@ -454,8 +418,8 @@ static void test_end(struct pair *p)
 
 	open_pair(p, 0);
 	p->b.finish = 1;
-	send_end(&p->a, 1);
-	send_end(&p->a, 2);
+	pair_send_end(&p->a.c, 1);
+	pair_send_end(&p->a.c, 2);
 	settle(p, 0);
 	ok(p->b.messages == 1 && p->b.last == 1 && p->a.over && !p->b.over,
 		"what comes after is passed over");
@@ -467,7 +431,7 @@ static void test_end(struct pair *p)
 
 	open_pair(p, 0);
 	p->b.refuse = 1;
-	send_end(&p->a, 1);
+	pair_send_end(&p->a.c, 1);
 	settle(p, 0);
 	ok(p->b.over == DL_NOPERM && strcmp(p->b.why.text, "not you") == 0,
 		"a handler's refusal ends it");
@@ -485,7 +449,7 @@ static void test_cut(struct pair *p)
 		ssize_t got;
 
 		open_pair(p, 0);
-		send_end(&p->a, 1);
+		pair_send_end(&p->a.c, 1);
 		send_values(&p->a, 0, 1, 40, &x);
 		work(&p->a, 0);
 		got = recv(p->b.c.main.fd, bytes, sizeof(bytes), 0);
@@ -509,10 +473,10 @@ static void test_cut(struct pair *p)
 
 	/* Writing to one that has gone tells its last words. */
 	open_pair(p, 0);
-	send_end(&p->b, 1);
+	pair_send_end(&p->b.c, 1);
 	work(&p->b, 0);
 	dl_conn_release(&p->b.c);
-	send_end(&p->a, 1);
+	pair_send_end(&p->a.c, 1);
 	p->a.over = dl_conn_work(&p->a.c, POLLOUT, 0, &p->a.why);
 	ok(p->a.over == DL_UNAVAILABLE && p->a.messages == 1,
 		"the last words of one that has gone are heard: %s",

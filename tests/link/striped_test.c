@@ -11,6 +11,7 @@
 #include "base/num.h"
 #include "base/rng.h"
 #include "link/conn.h"
+#include "tests/link/pair.h"
 #include "tests/tap.h"
 
 enum { STREAMS = 4, RECORDS = 40, VALUES = 300000, SMALL_BUFFER = 8192 };
@@ -59,23 +60,16 @@ static int begin(void *ctx, struct dl_conn *c, const struct dl_message *m,
 	return 0;
 }
 
-static float value(uint64_t seq, size_t i)
-{
-	return (float)(seq * 1000 + i % 997);
-}
-
 static int whole(void *ctx, struct dl_conn *c, const struct dl_message *m,
 	const struct dl_header *h, void *dest, struct dl_err *e)
 {
 	struct side *s = ctx;
-	size_t i;
 
 	(void)c;
 	(void)h;
 	(void)dest;
 	(void)e;
-	for (i = 0; i < s->dest_n; i++)
-		s->wrong += s->dest[i] != value(m->seq, i);
+	s->wrong += pair_wrong(s->dest, s->dest_n, m->seq);
 	s->wrong += m->seq != s->last_seq + 1;
 	s->last_seq = m->seq;
 	s->records++;
@@ -83,16 +77,6 @@ static int whole(void *ctx, struct dl_conn *c, const struct dl_message *m,
 }
 
 static const struct dl_conn_handlers handlers = {got_message, begin, whole};
-
-static void open_sockets(int fd[2])
-{
-	int i, size = SMALL_BUFFER;
-
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fd))
-		abort();
-	for (i = 0; i < 2; i++)
-		setsockopt(fd[i], SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
-}
 
 static struct dl_conn_config config(void *ctx)
 {
@@ -115,7 +99,7 @@ static void open_pair(struct pair *p, uint64_t seed)
 	memset(p, 0, sizeof(*p));
 	p->rng = (struct dl_rng){seed, 0};
 	memset(p->fd, -1, sizeof(p->fd));
-	open_sockets(fd);
+	pair_sockets(fd, SMALL_BUFFER);
 	dl_conn_init(&p->a.c, fd[0], &a, 0);
 	dl_conn_init(&p->b.c, fd[1], &b, 0);
 	dl_conn_stripe(&p->a.c, STREAMS, DL_WINDOW_MIN);
@@ -148,7 +132,7 @@ static void add_streams(struct pair *p)
 	while (dl_conn_missing(&p->a.c) && dl_conn_missing(&p->b.c)) {
 		for (i = 0; p->fd[i] >= 0; i += 2)
 			continue;
-		open_sockets(p->fd + i);
+		pair_sockets(p->fd + i, SMALL_BUFFER);
 		adopt(&p->a, p->fd[i], p->now);
 		adopt(&p->b, p->fd[i + 1], p->now);
 	}
@@ -197,38 +181,13 @@ static float *all_values; /* of RECORDS records */
 /* Queues the record of that seq: the sizes vary, from one element on. */
 static void push(struct side *s, uint64_t seq, size_t n)
 {
-	struct dl_message m = {.kind = DL_MSG_PUSH,
-		.fragment = (uint32_t)seq,
-		.seq = seq,
-		.steps = 1,
-		.tokens = 1,
-		.codec = "f32"};
-	struct dl_writer w = DL_WRITER_INIT;
-	struct dl_buf head = DL_BUF_INIT;
-	float *values = all_values + (seq - 1) * VALUES;
-	uint64_t shape = n;
-	size_t i;
-
-	for (i = 0; i < n; i++)
-		values[i] = value(seq, i);
-	dl_message_meta(&m, &w);
-	dl_writer_tensor(&w, "x", 1, DL_F32, 1, &shape);
-	dl_writer_finish(&w, &head, NULL);
-	dl_writer_release(&w);
-	dl_conn_send_data(
-		&s->c, seq, &head, values, n * sizeof(float), released, s);
+	pair_send_values(&s->c, seq, seq, all_values + (seq - 1) * VALUES, n,
+		released, s);
 }
 
 static size_t size_of(uint64_t seq)
 {
 	return seq % 3 ? 1 + seq * 37 : VALUES - seq;
-}
-
-static void send_end(struct side *s, uint64_t step)
-{
-	const struct dl_message m = {.kind = DL_MSG_END, .step = step};
-
-	dl_conn_send(&s->c, &m);
 }
 
 /* All records cross while streams are cut at every `cut`-th turn and made
@@ -248,7 +207,7 @@ static void test_transfer(struct pair *p, uint64_t cut, uint64_t seed)
 		if (dl_rng_below(&p->rng, 20) == 0)
 			add_streams(p);
 		if (k % 1000 == 0)
-			send_end(&p->a, k);
+			pair_send_end(&p->a.c, k);
 		work(p);
 	}
 	ok(p->b.records == RECORDS && !p->b.wrong && !p->a.over && !p->b.over,
@@ -286,7 +245,7 @@ static void test_control(struct pair *p)
 	add_streams(p);
 	push(&p->a, 1, VALUES);
 	fill(p);
-	send_end(&p->a, 1);
+	pair_send_end(&p->a.c, 1);
 	while (!p->b.messages && !p->b.over)
 		work(p);
 	ok(!p->b.records && p->a.c.stripes->out.given < VALUES * sizeof(float),
@@ -344,7 +303,7 @@ static void test_unagreed(void)
 	struct dl_conn_config cf = config(&s);
 	int fd[2];
 
-	open_sockets(fd);
+	pair_sockets(fd, SMALL_BUFFER);
 	dl_conn_init(&s.c, fd[0], &cf, 0);
 	if (write(fd[1], piece, sizeof(piece)) != sizeof(piece))
 		abort();
@@ -393,7 +352,7 @@ static void open_either(struct pair *p, int striped)
 	if (striped)
 		return;
 	close_pair(p);
-	open_sockets(fd);
+	pair_sockets(fd, SMALL_BUFFER);
 	dl_conn_init(&p->a.c, fd[0], &a, 0);
 	dl_conn_init(&p->b.c, fd[1], &b, 0);
 }
@@ -453,7 +412,7 @@ static void test_rate(struct pair *p, int striped)
 	ok(dl_conn_deadline(&p->a.c) > p->now - DL_SECOND / 100 &&
 			!(dl_conn_events(&p->a.c) & POLLOUT),
 		"it waits for the time, not for the socket");
-	send_end(&p->a, 1);
+	pair_send_end(&p->a.c, 1);
 	turn(p, &p->a, p->a.c.main.fd);
 	turn(p, &p->b, p->b.c.main.fd);
 	ok(p->b.messages == 1, "a message does not wait");
