@@ -174,7 +174,7 @@ struct counters {
 	uint64_t clock, tokens, updates, since;
 };
 
-static void add_state(struct dl_tensors *r, const struct dl_training *t)
+void dl_store_add_state(struct dl_tensors *r, const struct dl_training *t)
 {
 	dl_writer_meta(&r->writer, "dl.format", "1");
 	dl_writer_meta(&r->writer, "dl.kind", "state");
@@ -197,7 +197,7 @@ int dl_store_save(
 	struct dl_tensors r = DL_TENSORS_INIT;
 	int rc;
 
-	add_state(&r, t);
+	dl_store_add_state(&r, t);
 	rc = write_record(&r, path, e);
 	dl_tensors_release(&r);
 	return rc;
@@ -209,7 +209,7 @@ int dl_store_save_scratch(
 	struct dl_tensors r = DL_TENSORS_INIT;
 	int rc;
 
-	add_state(&r, t);
+	dl_store_add_state(&r, t);
 	rc = dl_tensors_scratch(&r, path, e);
 	dl_tensors_release(&r);
 	return rc;

@@ -7,6 +7,7 @@
 #ifndef DL_TRAIN_STORE_H
 #define DL_TRAIN_STORE_H
 
+#include "train/tensors.h"
 #include "train/training.h"
 
 /* Reads the configuration at `config`, or, when that is NULL, config.json in
@@ -30,6 +31,8 @@ int dl_store_refuse_model(const char *path, struct dl_err *e);
 /* Could it be written there? Before long work; makes the folder. */
 int dl_store_check_model(const char *path, struct dl_err *e);
 
+/* Adds t's state to r. */
+void dl_store_add_state(struct dl_tensors *r, const struct dl_training *t);
 /* Saves t: durably, whole or not at all; or in scratch, in place. */
 int dl_store_save(
 	const struct dl_training *t, const char *path, struct dl_err *e);

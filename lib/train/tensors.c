@@ -22,20 +22,52 @@ void dl_tensors_add(struct dl_tensors *t, const char *prefix,
 	t->item[t->n++].size = p->count * sizeof(float);
 }
 
+static void finish(struct dl_tensors *t)
+{
+	if (t->order)
+		return;
+	t->order = dl_alloc_array(t->n, sizeof(*t->order));
+	dl_writer_finish(&t->writer, &t->head, t->order);
+}
+
+static const struct dl_tensors_item *item(const struct dl_tensors *t, size_t i)
+{
+	return &t->item[t->order[i]];
+}
+
+size_t dl_tensors_size(struct dl_tensors *t)
+{
+	size_t size;
+
+	finish(t);
+	size = t->head.len;
+	for (size_t i = 0; i < t->n; i++)
+		size += t->item[i].size;
+	return size;
+}
+
+void dl_tensors_copy(struct dl_tensors *t, void *to)
+{
+	unsigned char *at = to;
+
+	finish(t);
+	memcpy(at, t->head.data, t->head.len);
+	at += t->head.len;
+	for (size_t i = 0; i < t->n; i++) {
+		memcpy(at, item(t, i)->data, item(t, i)->size);
+		at += item(t, i)->size;
+	}
+}
+
 int dl_tensors_write(
 	struct dl_tensors *t, int fd, const char *path, struct dl_err *e)
 {
-	struct dl_buf head = DL_BUF_INIT;
-	size_t *order = dl_alloc_array(t->n, sizeof(*order));
 	int failed;
 
-	dl_writer_finish(&t->writer, &head, order);
-	failed = dl_write_full(fd, head.data, head.len);
+	finish(t);
+	failed = dl_write_full(fd, t->head.data, t->head.len);
 	for (size_t i = 0; i < t->n && !failed; i++)
-		failed = dl_write_full(
-			fd, t->item[order[i]].data, t->item[order[i]].size);
-	free(order);
-	dl_buf_free(&head);
+		failed = dl_write_full(fd, item(t, i)->data, item(t, i)->size);
 	return failed ? dl_fail_sys(e, DL_IOERR, "%s", path) : 0;
 }
 
@@ -43,6 +75,8 @@ void dl_tensors_release(struct dl_tensors *t)
 {
 	dl_writer_release(&t->writer);
 	free(t->item);
+	free(t->order);
+	dl_buf_free(&t->head);
 	*t = (struct dl_tensors)DL_TENSORS_INIT;
 }
 

@@ -16,15 +16,23 @@ struct dl_tensors {
 		size_t size;
 	} * item;
 	size_t n;
+	struct dl_buf head; /* of the record, once it has one */
+	size_t *order;	    /* of the items in it */
 };
 #define DL_TENSORS_INIT                                                        \
 	{                                                                      \
-		DL_WRITER_INIT, NULL, 0                                        \
+		DL_WRITER_INIT, NULL, 0, DL_BUF_INIT, NULL                     \
 	}
 
 /* Adds p's numbers of the flat array under prefix and p's name. */
 void dl_tensors_add(struct dl_tensors *t, const char *prefix,
 	const struct dl_llama_param *p, const float *values);
+/* Below nothing is added any more. */
+
+/* Bytes of the record. */
+size_t dl_tensors_size(struct dl_tensors *t);
+/* Copies it to memory of that size. */
+void dl_tensors_copy(struct dl_tensors *t, void *to);
 /* Writes the record; 74 names path. */
 int dl_tensors_write(
 	struct dl_tensors *t, int fd, const char *path, struct dl_err *e);

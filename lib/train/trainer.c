@@ -160,8 +160,12 @@ static int obey(struct dl_trainer *t, char **w, size_t n, struct dl_err *e)
 	}
 	if (!strcmp(w[0], "apply"))
 		return apply(t, w, n, e);
-	if (!strcmp(w[0], "save") || !strcmp(w[0], "export"))
+	if (!strcmp(w[0], "save"))
 		return dl_store_save_scratch(training, w[1], e);
+	if (!strcmp(w[0], "prepare"))
+		return dl_export_prepare(&t->export, w[1], e);
+	if (!strcmp(w[0], "export"))
+		return dl_export_write(&t->export, training, w[1], e);
 	if (!strcmp(w[0], "restore") || !strcmp(w[0], "import"))
 		return dl_store_restore(training, w[1], e);
 	return set_clock(t, w, n, e);
@@ -173,9 +177,9 @@ static enum next answer(struct dl_trainer *t, char *line)
 		const char *name;
 		size_t least, most; /* words, itself included */
 	} verbs[] = {{"load", 2, 2}, {"send", 3, 3}, {"apply", 4, 5},
-		{"save", 2, 2}, {"restore", 2, 2}, {"export", 2, 2},
-		{"import", 2, 2}, {"clock", 2, 3}, {"go", 1, 1},
-		{"stop", 1, 1}};
+		{"save", 2, 2}, {"restore", 2, 2}, {"prepare", 2, 2},
+		{"export", 2, 2}, {"import", 2, 2}, {"clock", 2, 3},
+		{"go", 1, 1}, {"stop", 1, 1}};
 	char *w[WORDS], *rest = line;
 	struct dl_err e;
 	size_t n = 0, i = 0;
@@ -233,7 +237,9 @@ int dl_trainer_run(struct dl_trainer *t, const char *path, struct dl_err *e)
 
 	if (rc)
 		return rc;
+	t->export = (struct dl_export)DL_EXPORT_INIT;
 	serve(t);
+	dl_export_release(&t->export);
 	close(t->fd);
 	dl_buf_free(&t->in);
 	return 0;

@@ -7,6 +7,7 @@
 
 #include <signal.h>
 
+#include "train/export.h"
 #include "train/fragments.h"
 #include "train/pace.h"
 #include "train/training.h"
@@ -21,6 +22,7 @@ struct dl_trainer {
 	/* private */
 	int fd;
 	struct dl_buf in;
+	struct dl_export export;
 };
 
 /*

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "tests/tap.h"
+#include "train/export.h"
 #include "train/store.h"
 #include "train/trainer.h"
 
@@ -260,7 +261,11 @@ static void test_trainer(void)
 	ok(t.clock == 42 && t.adamw.updates == 1 &&
 			!same(t.values, twin.values),
 		"from that clock on");
-	ok(said(tell(&l, "export %s/all", folder), "ok"), "export");
+	ok(said(tell(&l, "prepare %s/none", folder), "error ") &&
+			said(tell(&l, "export %s/all", folder), "ok") &&
+			said(tell(&l, "prepare %s/all", folder), "ok") &&
+			said(tell(&l, "export %s/all", folder), "ok"),
+		"export, told before or not");
 	ok(said(tell(&l, "go"), "step 24 ") && t.clock == 43, "another step");
 	ok(said(tell(&l, "clock 50 fresh"), "ok") && t.clock == 50 &&
 			t.adamw.updates == 0 && t.adamw.since == 50 &&
@@ -281,6 +286,59 @@ static void test_trainer(void)
 	free(layout);
 }
 
+/* Is what was exported what is written without a map? */
+static int exports(
+	struct dl_export *x, const struct dl_training *t, const char *path)
+{
+	struct dl_buf a = DL_BUF_INIT, b = DL_BUF_INIT;
+	char *plain = in_folder("plain");
+	struct dl_err e = {0};
+	int same = !dl_export_write(x, t, path, &e) &&
+		   !dl_store_save_scratch(t, plain, &e) &&
+		   !dl_read_file(path, 1 << 20, &a, &e) &&
+		   !dl_read_file(plain, 1 << 20, &b, &e) && a.len == b.len &&
+		   !memcmp(a.data, b.data, a.len);
+
+	if (!same)
+		printf("# %zu bytes, not %zu: %s\n", a.len, b.len, e.text);
+	dl_buf_free(&a);
+	dl_buf_free(&b);
+	free(plain);
+	return same;
+}
+
+static void test_export(void)
+{
+	struct dl_export x = DL_EXPORT_INIT;
+	char *path = in_folder("export"), *other = in_folder("other");
+	struct dl_training t;
+	struct dl_err e;
+
+	start(&t);
+	if (dl_write_file(path, "", 0, &e) || truncate(path, 1 << 16))
+		abort();
+	ok(!dl_export_prepare(&x, path, &e) && exports(&x, &t, path) && x.map,
+		"an export into a file that is mapped");
+	t.clock = 123456789012;
+	ok(exports(&x, &t, path), "a longer one, into the same");
+	t.clock = 1;
+	ok(exports(&x, &t, path), "and a shorter one");
+	ok(exports(&x, &t, other), "another file is written");
+	if (truncate(path, 1))
+		abort();
+	ok(exports(&x, &t, path), "one that was cut is made whole");
+	ok(!unlink(path) && exports(&x, &t, path), "a new one is written");
+	if (truncate(path, 100))
+		abort();
+	ok(!dl_export_prepare(&x, path, &e) && exports(&x, &t, path),
+		"so is one that had too little room");
+	ok(dl_export_prepare(&x, folder, &e) == DL_IOERR, "not a folder");
+	dl_export_release(&x);
+	dl_training_release(&t);
+	free(path);
+	free(other);
+}
+
 int main(void)
 {
 	char *command;
@@ -292,6 +350,7 @@ int main(void)
 	test_corpus();
 	test_exact();
 	test_trainer();
+	test_export();
 	dl_corpus_release(&corpus);
 	dl_llama_release(&m);
 	command = dl_sprintf("rm -r %s", folder);
