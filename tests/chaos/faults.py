@@ -1,0 +1,86 @@
+"""Carries out a schedule on a run, and notes when it did."""
+
+import time
+from typing import NamedTuple
+
+from run import UNDELIVERED
+
+
+class Done(NamedTuple):
+    """What a fault came to, in nanoseconds of the monotonic clock."""
+    fault: object
+    began: int
+    ended: int
+
+
+class Faults:
+    def __init__(self, run):
+        self.run = run
+        self.began, self.done = {}, []
+
+    def process(self, target):
+        run = self.run
+        return run.syncer if target == "syncer" else run.learners[target]
+
+    def start(self, target):
+        if target == "syncer":
+            self.run.start_syncer()
+        else:
+            self.run.start(target)
+
+    def begin(self, fault):
+        process = self.process(fault.target)
+        control, relay = process.control, self.run.relays.get(fault.target)
+        self.began[fault] = time.monotonic_ns()
+        if fault.kind == "kill":
+            process.kill()
+        elif fault.kind in ("leave", "restart"):
+            process.ask()
+        elif fault.kind == "freeze":
+            process.freeze(True)
+        elif fault.kind == "cut":
+            relay.cut()
+        elif fault.kind == "silence":
+            relay.silence()
+        elif fault.kind == "clock":
+            control.wall = fault.amount
+        elif fault.kind == "slow":
+            control.delay = fault.amount
+        elif fault.kind == "full":
+            control.disk = "full"
+        elif fault.kind == "rotate":
+            self.run.rotate()
+        control.write()
+
+    def end(self, fault):
+        process = self.process(fault.target)
+        control = process.control
+        if fault.kind == "leave":
+            process.ends((0, UNDELIVERED))
+        elif fault.kind == "restart":
+            process.ends()
+        if fault.kind in ("absent", "kill", "leave", "restart"):
+            self.start(fault.target)
+        elif fault.kind == "freeze":
+            process.freeze(False)
+        elif fault.kind in ("cut", "silence"):
+            self.run.relays[fault.target].mend()
+        control.disk, control.delay, control.wall = "sound", 0.0, 0.0
+        control.write()
+        self.done.append(Done(fault, self.began.pop(fault),
+                              time.monotonic_ns()))
+
+    def carry_out(self, schedule, seconds):
+        """Returns when it began, after so many seconds."""
+        moments = sorted([(f.at, 0, f) for f in schedule] +
+                         [(f.end, 1, f) for f in schedule])
+        began = time.monotonic_ns()
+        for at, is_end, fault in [*moments, (seconds, 0, None)]:
+            while (left := began / 1e9 + at - time.monotonic()) > 0:
+                time.sleep(min(left, 0.2))
+                self.run.check_alive()
+            if fault and is_end:
+                self.end(fault)
+            elif fault:
+                self.begin(fault)
+        return began

@@ -1,0 +1,89 @@
+"""What a tape must show, whatever happened."""
+
+import json
+from collections import defaultdict
+
+
+def read(path):
+    """Its lines, in order."""
+    with open(path, encoding="ascii") as f:
+        return [json.loads(line) for line in f]
+
+
+def events(lines, kind):
+    return [line for line in lines if line.get("event") == kind]
+
+
+def version(text):
+    epoch, number = text.split(".")
+    return int(epoch), int(number)
+
+
+def check_versions(lines):
+    """The versions of a fragment rise by one, epochs with every start."""
+    epoch, last, clock = 0, {}, 0
+    for line in lines:
+        if "format" in line:
+            saved = line["saved"] or {"epoch": 0, "clock": 0}
+            if saved["epoch"] < epoch:
+                yield f"epoch {saved['epoch']} was saved after {epoch}"
+            if saved["clock"] < clock:
+                yield f"clock {saved['clock']} was saved after {clock}"
+            epoch, clock = saved["epoch"] + 1, saved["clock"]
+        elif line["event"] == "merged":
+            p, (e, n) = line["fragment"], version(line["version"])
+            if e != epoch or n != last.get(p, 0) + 1:
+                yield (f"fragment {p}: {e}.{n} in epoch {epoch} after "
+                       f"number {last.get(p, 0)}")
+            last[p] = n
+
+
+def check_clocks(lines):
+    """No learner's clock falls, nor what it says it has done."""
+    last = {}
+    for line in lines:
+        if line.get("event") not in ("join", "step"):
+            continue
+        who = line["learner"], line["instance"]
+        now = line["clock"], line["steps"], line["tokens"]
+        before = last.get(who, now)
+        if any(a < b for a, b in zip(now, before)):
+            yield f"{who[0]}: (clock, steps, tokens) {now} after {before}"
+        last[who] = now
+
+
+def pushes(lines):
+    """By what names them, those that came again left out."""
+    found = {}
+    for line in events(lines, "push"):
+        found.setdefault((line["learner"], line["instance"],
+                          line["fragment"], line["seq"]), line)
+    return found
+
+
+def check_pushes(lines):
+    """A push that comes again is the same, and no step is pushed twice."""
+    first = pushes(lines)
+    for line in events(lines, "push"):
+        key = (line["learner"], line["instance"], line["fragment"],
+               line["seq"])
+        for field in ("step", "steps", "tokens", "base", "norm"):
+            if line[field] != first[key][field]:
+                yield f"push {key} came again with another {field}"
+    made, pushed = defaultdict(int), defaultdict(int)
+    for line in lines:
+        if line.get("event") in ("join", "step"):
+            who = line["learner"], line["instance"]
+            made[who] = max(made[who], line["steps"])
+    for (name, instance, p, _), line in first.items():
+        pushed[name, instance, p] += line["steps"]
+    for (name, instance, p), steps in pushed.items():
+        if steps > made[name, instance]:
+            yield (f"{name} pushed {steps} steps of fragment {p} and made "
+                   f"{made[name, instance]}")
+
+
+def check(lines):
+    """All that is wrong with it."""
+    return [*check_versions(lines), *check_clocks(lines),
+            *check_pushes(lines)]
