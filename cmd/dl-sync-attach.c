@@ -52,7 +52,8 @@ static int attach(const struct dl_address *a, const struct attach_rule *rule)
 static void allow(struct attach_rule *rule, const char *role)
 {
 	if (strcmp(role, "observer") == 0)
-		rule->allowed[DL_ROLE_OBSERVER] = 1;
+		rule->allowed[DL_ROLE_OBSERVER] =
+			rule->allowed[DL_ROLE_CHECKPOINT] = 1;
 	else if (strcmp(role, "ender") == 0)
 		rule->allowed[DL_ROLE_ENDER] = 1;
 	else

@@ -32,7 +32,7 @@ static int judge(
 			dl_message_kind_name(m->kind));
 	if (!name)
 		return 0;
-	if (m->role != DL_ROLE_LEARNER)
+	if (m->role != DL_ROLE_LEARNER && m->role != DL_ROLE_JOINER)
 		return f->rule->allowed[m->role]
 			       ? 0
 			       : dl_fail(e, DL_NOPERM,

@@ -9,9 +9,9 @@
 #include "cmd/serve/observe.h"
 #include "cmd/serve/rights.h"
 #include "cmd/serve/server.h"
+#include "link/offer.h"
 
 static const int64_t probe_time = 2 * DL_SECOND + DL_SECOND / 2;
-static const int64_t last_words = 5 * DL_SECOND;
 
 enum { NAMES = 4 }; /* times --max-learners, without keys */
 
@@ -26,18 +26,6 @@ static struct peer *find_holder(const struct server *s, const char *name)
 			       strcmp(peer->name, name) != 0))
 		peer = peer->next;
 	return peer;
-}
-
-static void refuse(struct peer *peer, int code, const char *text, int64_t now)
-{
-	struct dl_message m = {
-		.kind = DL_MSG_ERROR, .code = code, .text = text};
-
-	gate_note(peer->server, "%s%s%s: refused: %s", peer->name,
-		*peer->name ? " at " : "", peer->address, text);
-	dl_conn_send(&peer->conn, &m);
-	peer->unwelcome = 1;
-	peer_leave(peer, now + last_words);
 }
 
 /* A run never forgets a name; those of keys are as many as are authorised. */
@@ -69,7 +57,7 @@ static void admit(struct peer *peer, int64_t now)
 	struct dl_err e;
 
 	if (check_room(peer, &e)) {
-		refuse(peer, e.code, e.text, now);
+		peer_refuse(peer, e.code, e.text, now);
 		return;
 	}
 	peer->state = PEER_LEARNER;
@@ -130,7 +118,7 @@ void peer_judge(struct peer *peer, int64_t now)
 			return;
 		}
 		say_taken(text, sizeof text, peer, holder);
-		refuse(peer, DL_NOPERM, text, now);
+		peer_refuse(peer, DL_NOPERM, text, now);
 		return;
 	}
 	if (holder && now < peer->deadline)
@@ -176,7 +164,8 @@ static void begin_observer(struct peer *peer, int64_t now)
 	if (observe_enter(peer->server, now))
 		observe_begin(peer, now);
 	else
-		refuse(peer, DL_TEMPFAIL, "too many observers, try later", now);
+		peer_refuse(peer, DL_TEMPFAIL, "too many observers, try later",
+			now);
 }
 
 /* One more stream of a connection that is there and misses one. */
@@ -186,13 +175,13 @@ static void begin_stream(struct peer *peer, int64_t now)
 	struct dl_message m = {.kind = DL_MSG_ATTACHED};
 
 	if (!owner)
-		refuse(peer, DL_NOPERM, "nobody of that name has a connection",
-			now);
+		peer_refuse(peer, DL_NOPERM,
+			"nobody of that name has a connection", now);
 	else if (!dl_conn_missing(&owner->conn))
-		refuse(peer, DL_NOPERM, "all streams are there", now);
+		peer_refuse(peer, DL_NOPERM, "all streams are there", now);
 	else if (!gate_spares(&peer->server->gate, peer->conn.main.fd))
-		refuse(peer, DL_TEMPFAIL, "no descriptors for more streams",
-			now);
+		peer_refuse(peer, DL_TEMPFAIL,
+			"no descriptors for more streams", now);
 	else {
 		peer->state = PEER_STREAM;
 		dl_conn_send(&peer->conn, &m);
@@ -200,10 +189,58 @@ static void begin_stream(struct peer *peer, int64_t now)
 	}
 }
 
+/* Who looks for a state is told where the run is, and who may be asked. */
+static void begin_joiner(struct peer *peer, int64_t now)
+{
+	struct dl_message peers = {.kind = DL_MSG_PEERS, .text = ""};
+
+	peer_send_welcome(peer, dl_sync_clock(peer->server->core));
+	dl_conn_send(&peer->conn, &peers);
+	peer_bye(peer, DL_BYE_DONE, now);
+}
+
+/* The link of a learner's state, at the address that it comes from if it named
+ * none. Who comes by a socket of this machine has none to be seen. */
+static void keep_serve(struct peer *peer, const char *serve)
+{
+	struct dl_address a;
+
+	if (!serve || dl_offer_link(&a, serve, NULL))
+		return;
+	if (!*a.host && dl_address_host(a.host, peer->conn.main.fd))
+		return;
+	peer->serve = dl_alloc(sizeof a);
+	*peer->serve = a;
+}
+
+static void begin_learner(
+	struct peer *peer, const struct dl_message *m, int64_t now)
+{
+	const struct server *s = peer->server;
+	uint32_t n = s->layout->fragments;
+
+	if (!*peer->name) {
+		peer_refuse(peer, DL_PROTOCOL, "a learner without a name", now);
+		return;
+	}
+	peer->streams = m->streams;
+	peer->window = m->window;
+	peer->clock = m->clock;
+	peer->steps = m->steps;
+	peer->tokens = m->tokens;
+	peer->decodes =
+		has_word(m->codecs, dl_codec_name(s->globals.quant.codec));
+	peer->sent = dl_alloc_array(n, sizeof *peer->sent);
+	peer->versions = dl_alloc_array(n, sizeof *peer->versions);
+	if (m->fragments)
+		memcpy(peer->versions, m->versions, n * sizeof *peer->versions);
+	keep_serve(peer, m->serve);
+	claim_name(peer, now);
+}
+
 int peer_hello(struct peer *peer, const struct dl_message *m, struct dl_err *e)
 {
 	struct server *s = peer->server;
-	uint32_t n = s->layout->fragments;
 	int64_t now = dl_now();
 
 	if (peer->state != PEER_STRANGER)
@@ -212,31 +249,29 @@ int peer_hello(struct peer *peer, const struct dl_message *m, struct dl_err *e)
 	peer->instance = m->instance;
 	peer->came = now;
 	if (rights_hello(peer, m, e) || check_hello(s, m, e)) {
-		refuse(peer, e->code, e->text, now);
+		peer_refuse(peer, e->code, e->text, now);
 		return 0;
 	}
-	if (m->role == DL_ROLE_LEARNER && !*peer->name) {
-		refuse(peer, DL_PROTOCOL, "a learner without a name", now);
-	} else if (m->role == DL_ROLE_OBSERVER) {
+	switch (m->role) {
+	case DL_ROLE_OBSERVER:
 		begin_observer(peer, now);
-	} else if (m->role == DL_ROLE_ENDER) {
+		break;
+	case DL_ROLE_ENDER:
 		peer->state = PEER_ENDER; /* end is due when hello was */
-	} else if (m->role == DL_ROLE_STREAM) {
+		break;
+	case DL_ROLE_STREAM:
 		begin_stream(peer, now);
-	} else {
-		peer->streams = m->streams;
-		peer->window = m->window;
-		peer->clock = m->clock;
-		peer->steps = m->steps;
-		peer->tokens = m->tokens;
-		peer->decodes = has_word(
-			m->codecs, dl_codec_name(s->globals.quant.codec));
-		peer->sent = dl_alloc_array(n, sizeof *peer->sent);
-		peer->versions = dl_alloc_array(n, sizeof *peer->versions);
-		if (m->fragments)
-			memcpy(peer->versions, m->versions,
-				n * sizeof *peer->versions);
-		claim_name(peer, now);
+		break;
+	case DL_ROLE_JOINER:
+		begin_joiner(peer, now);
+		break;
+	case DL_ROLE_LEARNER:
+		begin_learner(peer, m, now);
+		break;
+	default:
+		peer_refuse(peer, DL_UNAVAILABLE,
+			"this syncer does not do that", now);
+		break;
 	}
 	return 0;
 }

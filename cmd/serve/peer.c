@@ -110,6 +110,18 @@ void peer_leave(struct peer *peer, int64_t deadline)
 	dl_conn_finish(&peer->conn, deadline);
 }
 
+void peer_refuse(struct peer *peer, int code, const char *text, int64_t now)
+{
+	struct dl_message m = {
+		.kind = DL_MSG_ERROR, .code = code, .text = text};
+
+	gate_note(peer->server, "%s%s%s: refused: %s", peer->name,
+		*peer->name ? " at " : "", peer->address, text);
+	dl_conn_send(&peer->conn, &m);
+	peer->unwelcome = 1;
+	peer_leave(peer, now + last_words);
+}
+
 void peer_bye(struct peer *peer, enum dl_bye bye, int64_t now)
 {
 	struct dl_message m = {.kind = DL_MSG_BYE, .bye = bye};
@@ -264,6 +276,7 @@ static void free_over(struct server *s)
 		*at = peer->next;
 		free(peer->versions);
 		free(peer->sent);
+		free(peer->serve);
 		free(peer);
 	}
 }

@@ -46,6 +46,8 @@ struct peer {
 		uint64_t elements, bytes; /* of globals, since `applied` */
 	} * sent;
 	uint64_t streams, window; /* that hello wants; granted: welcome */
+	struct dl_address *serve; /* where its state can be had, by whoever has
+				   * been named to it; NULL: nowhere */
 	int decodes;		  /* the codec of the run's updates */
 	int64_t deadline; /* of its hello or end; of the probe while it waits;
 			   * of the next byte that an observer reads */
@@ -68,6 +70,8 @@ struct peer *peers_find(
 	const struct server *s, const char *name, uint64_t instance);
 /* The one whose connection that stream may become a part of, or NULL. */
 struct peer *peers_find_owner(const struct peer *stream);
+/* Why it is not let in, and that is all. */
+void peer_refuse(struct peer *peer, int code, const char *text, int64_t now);
 void peer_send_welcome(struct peer *peer, uint64_t clock);
 /* Says bye to everybody of that state, and lets them go. */
 void peers_bye(

@@ -11,6 +11,7 @@
 #include "cmd/serve/group.h"
 #include "cmd/serve/server.h"
 #include "link/key.h"
+#include "link/offer.h"
 
 enum { COMINGS = 64 }; /* of a key at once, then one a second */
 
@@ -163,7 +164,8 @@ int64_t rights_wake(const struct server *s, int64_t now)
 static int check_role(
 	const struct dl_authorized *may, enum dl_role role, struct dl_err *e)
 {
-	if (role == DL_ROLE_LEARNER && may->observer)
+	if ((role == DL_ROLE_LEARNER || role == DL_ROLE_JOINER) &&
+		may->observer)
 		return dl_fail(
 			e, DL_NOPERM, "%s may only take the model", may->name);
 	if (role == DL_ROLE_ENDER && !may->end)
@@ -217,6 +219,21 @@ static int take_name(
 	return 0;
 }
 
+/* A state is had of who has the key that it was offered with. */
+static int check_serve(
+	const char *serve, const unsigned char *key, struct dl_err *e)
+{
+	struct dl_address a;
+
+	if (!serve || dl_offer_link(&a, serve, e))
+		return serve ? e->code : 0;
+	return memcmp(a.key, key, DL_KEY) == 0
+		       ? 0
+		       : dl_fail(e, DL_NOPERM,
+				 "it serves its state by another key than it "
+				 "comes with");
+}
+
 int rights_hello(
 	struct peer *peer, const struct dl_message *m, struct dl_err *e)
 {
@@ -237,6 +254,8 @@ int rights_hello(
 		return dl_fail(e, DL_NOPERM, "%s", why);
 	}
 	code = check_role(may, m->role, e);
+	if (!code)
+		code = check_serve(m->serve, key, e);
 	if (!code)
 		code = gate_key(peer->server, may, e);
 	if (!code && m->role != DL_ROLE_STREAM)

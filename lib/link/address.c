@@ -457,6 +457,19 @@ int dl_address_accept(int listener, int *fd, struct dl_err *e)
 	}
 }
 
+int dl_address_host(char out[256], int fd)
+{
+	struct sockaddr_storage name;
+	socklen_t n = sizeof(name);
+
+	if (getpeername(fd, (struct sockaddr *)&name, &n) ||
+		name.ss_family == AF_UNIX ||
+		getnameinfo((struct sockaddr *)&name, n, out, 256, NULL, 0,
+			NI_NUMERICHOST))
+		return DL_NO;
+	return 0;
+}
+
 char *dl_address_peer(char out[DL_PEER_MAX], int fd)
 {
 	struct sockaddr_storage name;

@@ -93,5 +93,8 @@ int dl_address_accept(int listener, int *fd, struct dl_err *e);
 
 /* Who is at the other end: "tcp:127.0.0.1:50312", "unix:uid=1000,pid=77". */
 char *dl_address_peer(char out[DL_PEER_MAX], int fd);
+/* The number of its host, as dl_address.host has it; DL_NO when fd is not
+ * tcp. */
+int dl_address_host(char out[256], int fd);
 
 #endif

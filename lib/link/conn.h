@@ -42,7 +42,7 @@ struct dl_conn_handlers {
 	/* A control message has come. */
 	int (*message)(void *ctx, struct dl_conn *c, const struct dl_message *m,
 		struct dl_err *e);
-	/* A push or global begins: set *dest to memory for h->data_size
+	/* A record of data begins: set *dest to memory for h->data_size
 	 * bytes, or leave NULL to skip them. It is written to until `whole`
 	 * or the end of the connection. */
 	int (*begin)(void *ctx, struct dl_conn *c, const struct dl_message *m,
@@ -56,7 +56,7 @@ struct dl_conn_config {
 	const struct dl_conn_handlers *handlers;
 	void *ctx;
 	struct dl_limits control; /* of a control message, DL_LIMITS_CONTROL */
-	struct dl_limits data;	  /* of a push or global; data = 0: none may
+	struct dl_limits data;	  /* of a record of data; data = 0: none may
 				   * come (yet) */
 	size_t queue;		  /* control bytes that may wait: above, the
 				   * peer does not read and is dropped */
@@ -126,7 +126,7 @@ struct dl_conn {
 	int shut;	/* nothing more is sent */
 	struct dl_reader reader[DL_CHANNEL_DATA + 1]; /* control, data */
 	struct dl_buf control_in; /* data of the control message coming */
-	struct dl_message coming; /* the push or global coming */
+	struct dl_message coming; /* the record of data coming */
 	void *dest;
 	struct dl_buf control; /* control records to send */
 	struct dl_conn_out out;
@@ -187,8 +187,8 @@ uint64_t dl_conn_bytes_out(const struct dl_conn *c);
 /* Queues a message of a kind without data; nothing on one that is over. */
 void dl_conn_send(struct dl_conn *c, const struct dl_message *m);
 /*
- * Queues a record of data: its header (dl_message_pack_data; emptied, c takes
- * the bytes), then n bytes at data, which stay the caller's and unchanged
+ * Queues a record of data: its header (dl_message_pack_data and the like;
+ * emptied, c takes the bytes), then n bytes at data, which stay the caller's and unchanged
  * until release(ctx, sent) is called, once: when it has been sent whole (when
  * striped: received whole), or was replaced or lost with the connection
  * (sent = 0). An item of

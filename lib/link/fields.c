@@ -5,6 +5,7 @@ const struct dl_field dl_fields[FIELDS] = {
 	[F_APPLY] = {"dl.apply", TEXT, AT(apply)},
 	[F_BASE] = {"dl.base", VERSION, AT(base)},
 	[F_BYE] = {"dl.reason", BYE, AT(bye)},
+	[F_BYTES] = {"dl.bytes", POSITIVE, AT(bytes)},
 	[F_CALLED] = {"dl.learner", CALLED, AT(name)},
 	[F_CLOCK] = {"dl.clock", NUMBER, AT(clock)},
 	[F_CODE] = {"dl.code", CODE, AT(code)},
@@ -17,15 +18,19 @@ const struct dl_field dl_fields[FIELDS] = {
 	[F_FROM] = {"dl.base", START, AT(base)},
 	[F_GLOBAL] = {"dl.global", CODEC, AT(global)},
 	[F_H] = {"dl.h", POSITIVE, AT(h)},
+	[F_HASH] = {"dl.hash", HASH, AT(hash)},
 	[F_INSTANCE] = {"dl.instance", NUMBER, AT(instance)},
+	[F_KEY] = {"dl.key", KEY, AT(key)},
 	[F_LAYOUT] = {"dl.layout", HASH, AT(layout)},
 	[F_LOSS] = {"dl.loss", LOSS, AT(loss)},
 	[F_NAME] = {"dl.learner", NAME, AT(name)},
+	[F_OFFSET] = {"dl.offset", NUMBER, AT(offset)},
 	[F_REFUSAL] = {"dl.refusal", REFUSAL, AT(refusal)},
 	[F_ROLE] = {"dl.role", ROLE, AT(role)},
 	[F_RUN] = {"dl.run", NAME, AT(run)},
 	[F_SCALE] = {"dl.scale", SCALE, AT(scale)},
 	[F_SEQ] = {"dl.seq", POSITIVE, AT(seq)},
+	[F_SERVE] = {"dl.serve", LINK, AT(serve)},
 	[F_SLOT] = {"dl.slot", SLOT, AT(slot)},
 	[F_STEP] = {"dl.step", NUMBER, AT(step)},
 	[F_STEPS] = {"dl.steps", NUMBER, AT(steps)},
@@ -40,11 +45,11 @@ const struct dl_field dl_fields[FIELDS] = {
 };
 
 const struct dl_kind dl_kinds[DL_MSG_KINDS] = {
-	[DL_MSG_HELLO] = {"hello", HAS(F_ROLE) | HAS(F_RUN) | HAS(F_NAME) |
-					   HAS(F_INSTANCE) | HAS(F_LAYOUT) |
-					   HAS(F_CODECS) | HAS(F_CLOCK) |
-					   HAS(F_STEPS) | HAS(F_TOKENS) |
-					   HAS(F_STREAMS) | HAS(F_WINDOW)},
+	[DL_MSG_HELLO] = {"hello",
+		HAS(F_ROLE) | HAS(F_RUN) | HAS(F_NAME) | HAS(F_INSTANCE) |
+			HAS(F_LAYOUT) | HAS(F_CODECS) | HAS(F_CLOCK) |
+			HAS(F_STEPS) | HAS(F_TOKENS) | HAS(F_STREAMS) |
+			HAS(F_WINDOW) | HAS(F_SERVE) | HAS(F_KEY)},
 	[DL_MSG_WELCOME] = {"welcome",
 		HAS(F_RUN) | HAS(F_EPOCH) | HAS(F_CLOCK) | HAS(F_H) |
 			HAS(F_TAU) | HAS(F_APPLY) | HAS(F_WAIT) |
@@ -68,6 +73,10 @@ const struct dl_kind dl_kinds[DL_MSG_KINDS] = {
 	[DL_MSG_APPLIED] = {"applied", HAS(F_FRAGMENT) | HAS(F_VERSION)},
 	[DL_MSG_BYE] = {"bye", HAS(F_BYE)},
 	[DL_MSG_ATTACHED] = {"attached", 0},
+	[DL_MSG_STATE] = {"state", HAS(F_CLOCK) | HAS(F_BYTES)},
+	[DL_MSG_FETCH] = {"fetch", HAS(F_OFFSET) | HAS(F_BYTES)},
+	[DL_MSG_PART] = {"part", HAS(F_OFFSET) | HAS(F_HASH)},
+	[DL_MSG_GUEST] = {"guest", HAS(F_NAME) | HAS(F_KEY)},
 };
 
 const struct dl_list dl_lists[LISTS] = {
@@ -77,11 +86,18 @@ const struct dl_list dl_lists[LISTS] = {
 	[LAYOUT] = {"layout", DL_U8, 1},
 };
 
+int dl_message_may_have_versions(enum dl_message_kind k)
+{
+	return k == DL_MSG_HELLO || k == DL_MSG_STATE;
+}
+
 unsigned dl_message_lists(const struct dl_message *m)
 {
 	if (m->kind == DL_MSG_WELCOME)
 		return 1 << ORIGINS | 1 << SEQS | 1 << VERSIONS | 1 << LAYOUT;
-	return m->kind == DL_MSG_HELLO && m->fragments ? 1 << VERSIONS : 0;
+	return dl_message_may_have_versions(m->kind) && m->fragments
+		       ? 1 << VERSIONS
+		       : 0;
 }
 
 const char *dl_message_kind_name(enum dl_message_kind k)
@@ -91,7 +107,7 @@ const char *dl_message_kind_name(enum dl_message_kind k)
 
 int dl_message_has_data(enum dl_message_kind k)
 {
-	return k == DL_MSG_PUSH || k == DL_MSG_GLOBAL;
+	return k == DL_MSG_PUSH || k == DL_MSG_GLOBAL || k == DL_MSG_PART;
 }
 
 static const char *const bye_names[DL_BYES] = {
@@ -110,6 +126,8 @@ static const char *const role_names[DL_ROLES] = {
 	[DL_ROLE_OBSERVER] = "observer",
 	[DL_ROLE_ENDER] = "ender",
 	[DL_ROLE_STREAM] = "stream",
+	[DL_ROLE_JOINER] = "joiner",
+	[DL_ROLE_CHECKPOINT] = "checkpoint",
 };
 
 const char *dl_field_enum(enum form form, unsigned i)

@@ -26,6 +26,8 @@ enum form {
 	SLOT,	  /* uint64_t; left out when it is DL_SLOT_NONE */
 	EXTRA,	  /* uint64_t; left out when it is 0 */
 	HASH,	  /* a hash in hexadecimal or "" */
+	KEY,	  /* a public key; left out when it is "" */
+	LINK,	  /* as dl_offer_link has it; left out when it is "" */
 	TEXT,	  /* anything without NUL */
 	LOSS,	  /* double; left out when not finite */
 	SCALE,	  /* double in (0, 1] */
@@ -39,6 +41,7 @@ enum field {
 	F_APPLY,
 	F_BASE,
 	F_BYE,
+	F_BYTES,
 	F_CALLED,
 	F_CLOCK,
 	F_CODE,
@@ -51,15 +54,19 @@ enum field {
 	F_FROM,
 	F_GLOBAL,
 	F_H,
+	F_HASH,
 	F_INSTANCE,
+	F_KEY,
 	F_LAYOUT,
 	F_LOSS,
 	F_NAME,
+	F_OFFSET,
 	F_REFUSAL,
 	F_ROLE,
 	F_RUN,
 	F_SCALE,
 	F_SEQ,
+	F_SERVE,
 	F_SLOT,
 	F_STEP,
 	F_STEPS,
@@ -98,6 +105,9 @@ extern const struct dl_list {
 	enum dl_dtype dtype;
 	unsigned rank; /* of 2: [P, 2]; of 1: [P], or bytes */
 } dl_lists[LISTS];
+
+/* May the list of versions be there or not? */
+int dl_message_may_have_versions(enum dl_message_kind k);
 
 /* Those that a message of m's kind and m->fragments has, as bits. */
 unsigned dl_message_lists(const struct dl_message *m);

@@ -51,6 +51,8 @@ static void pack_field(
 			dl_writer_meta(w, key, s);
 		break;
 	case CALLED:
+	case KEY:
+	case LINK:
 		s = *(const char *const *)at;
 		if (s && *s)
 			dl_writer_meta(w, key, s);
@@ -129,6 +131,17 @@ void dl_message_pack_data(const struct dl_message *m, const struct dl_layout *l,
 	struct dl_buf *out)
 {
 	dl_message_pack_coded(m, l, NULL, out);
+}
+
+void dl_message_pack_part(
+	const struct dl_message *m, uint64_t n, struct dl_buf *out)
+{
+	struct dl_writer w = DL_WRITER_INIT;
+
+	dl_message_meta(m, &w);
+	dl_writer_tensor(&w, "data", strlen("data"), DL_U8, 1, &n);
+	dl_writer_finish(&w, out, NULL);
+	dl_writer_release(&w);
 }
 
 static void pack_number(struct dl_buf *out, uint64_t v)

@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "base/num.h"
 #include "link/fields.h"
+#include "link/offer.h"
 
 static int find_enum(enum form form, const char *s, unsigned *out)
 {
@@ -43,6 +44,8 @@ static int unpack_version(const char *s, struct dl_version *out)
 /* 0, or -1 when s is not of that form. */
 static int unpack_value(const char *s, enum form form, void *at)
 {
+	unsigned char key[DL_KEY];
+	struct dl_address link;
 	uint64_t v;
 
 	switch (form) {
@@ -80,6 +83,14 @@ static int unpack_value(const char *s, enum form form, void *at)
 		if (!is_hash(s))
 			return -1;
 		break;
+	case KEY:
+		if (dl_key_parse(key, s, strlen(s), NULL))
+			return -1;
+		break;
+	case LINK:
+		if (dl_offer_link(&link, s, NULL))
+			return -1;
+		break;
 	case TEXT:
 		break;
 	case LOSS:
@@ -100,7 +111,8 @@ static int unpack_value(const char *s, enum form form, void *at)
 static int may_be_absent(enum form form)
 {
 	return form == LOSS || form == START || form == CODEC ||
-	       form == CALLED || form == SLOT || form == EXTRA;
+	       form == CALLED || form == SLOT || form == EXTRA || form == KEY ||
+	       form == LINK;
 }
 
 static int unpack_field(struct dl_message *m, const struct dl_field *f,
@@ -130,8 +142,24 @@ static int check_fields(const struct dl_message *m, struct dl_err *e)
 		return dl_fail(e, DL_PROTOCOL,
 			"dl.refusal is \"%s\" though dl.taken is \"%s\"",
 			dl_refusal_name(m->refusal), dl_taken_name(m->taken));
-	if (dl_message_has_data(m->kind) && !*m->codec)
+	if (m->codec && !*m->codec)
 		return dl_fail(e, DL_PROTOCOL, "dl.codec is \"\"");
+	if (m->hash && !*m->hash)
+		return dl_fail(e, DL_PROTOCOL, "dl.hash is \"\"");
+	if (m->kind == DL_MSG_GUEST && !m->key)
+		return dl_fail(e, DL_PROTOCOL, "dl.key is missing");
+	return 0;
+}
+
+/* A part's tensor, which nobody's layout knows. */
+static int check_part(const struct dl_header *h, struct dl_err *e)
+{
+	const struct dl_tensor *t = h->tensor;
+
+	if (h->tensors != 1 || t->dtype != DL_U8 || t->rank != 1 ||
+		strcmp(t->name.s, "data") != 0 || t->name.n != strlen("data"))
+		return dl_fail(
+			e, DL_PROTOCOL, "its tensor is not \"data\", U8 [n]");
 	return 0;
 }
 
@@ -141,7 +169,7 @@ static int count_fragments(
 {
 	const struct dl_tensor *t;
 
-	if (m->kind != DL_MSG_HELLO || h->tensors == 0)
+	if (!dl_message_may_have_versions(m->kind) || h->tensors == 0)
 		return 0;
 	t = dl_header_find(h, "versions", strlen("versions"));
 	if (!t || t->rank != 2 || t->shape[0] == 0 || t->shape[0] >= UINT32_MAX)
@@ -244,6 +272,8 @@ static int unpack_rest(struct dl_message *m, const struct dl_header *h,
 			code = unpack_field(m, &dl_fields[i], h, e);
 	if (!code)
 		code = check_fields(m, e);
+	if (!code && m->kind == DL_MSG_PART)
+		code = check_part(h, e);
 	if (code || dl_message_has_data(m->kind))
 		return code;
 	code = count_fragments(m, h, e);

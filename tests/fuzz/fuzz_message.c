@@ -10,13 +10,17 @@
 
 static const struct dl_limits limits = DL_LIMITS_CONTROL;
 
-/* The metadata of a push or global, else the whole record. */
+/* The metadata of a push or global, an empty part, else the whole record. */
 static void pack(const struct dl_message *m, struct dl_buf *out)
 {
 	struct dl_writer w = DL_WRITER_INIT;
 
 	if (!dl_message_has_data(m->kind)) {
 		dl_message_pack(m, out);
+		return;
+	}
+	if (m->kind == DL_MSG_PART) {
+		dl_message_pack_part(m, 0, out);
 		return;
 	}
 	dl_message_meta(m, &w);

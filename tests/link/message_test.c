@@ -8,6 +8,8 @@
 static const struct dl_limits limits = DL_LIMITS_CONTROL;
 static const char hash[] =
 	"00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
+static const char public_key[] = "YWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWE=";
+#define KEYED "tcp:YWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWE=@"
 static const struct dl_version versions[3] = {{1, 2}, {3, 4}, {0, 0}};
 static const struct dl_version origins[3] = {
 	{7, UINT64_MAX}, {UINT64_MAX, 0}, {1, 1}};
@@ -44,6 +46,9 @@ static int same(const struct dl_message *a, const struct dl_message *b)
 	       same_text(a->codec, b->codec) &&
 	       same_text(a->global ? a->global : "f32", b->global) &&
 	       same_text(a->apply, b->apply) &&
+	       same_text(a->serve, b->serve) && same_text(a->key, b->key) &&
+	       same_text(a->hash, b->hash) && a->offset == b->offset &&
+	       a->bytes == b->bytes &&
 	       same_text(a->text, b->text) && a->instance == b->instance &&
 	       a->epoch == b->epoch && a->clock == b->clock && a->h == b->h &&
 	       a->tau == b->tau && a->wait == b->wait &&
@@ -77,6 +82,17 @@ static const struct dl_message examples[] = {
 		.window = 32 << 20),
 	M(HELLO, .role = DL_ROLE_STREAM, .name = "wide", .instance = 1),
 	M(HELLO, .role = DL_ROLE_OBSERVER),
+	M(HELLO, .role = DL_ROLE_LEARNER, .name = "donor",
+		.serve = KEYED "[::1]:7077", .key = public_key),
+	M(HELLO, .role = DL_ROLE_LEARNER, .name = "donor", .serve = KEYED ":1"),
+	M(HELLO, .role = DL_ROLE_JOINER, .run = "demo-1", .clock = 40),
+	M(HELLO, .role = DL_ROLE_CHECKPOINT),
+	M(STATE, .clock = 41, .bytes = UINT64_MAX, .fragments = 3,
+		.versions = versions),
+	M(STATE, .bytes = 1),
+	M(FETCH, .offset = UINT64_MAX, .bytes = DL_FETCH_BYTES),
+	M(GUEST, .name = "five", .key = public_key),
+	M(GUEST, .key = public_key),
 	M(ATTACHED),
 	M(HELLO, .role = DL_ROLE_ENDER, .name = "me"),
 	M(WELCOME, .run = "demo-1", .epoch = 2, .clock = UINT64_MAX, .h = 24,
@@ -101,7 +117,7 @@ static const struct dl_message examples[] = {
 	M(TAKEN, .fragment = 9, .seq = UINT64_MAX, .taken = DL_TAKEN_WAITING,
 		.scale = 1.0 / 3),
 	M(WANT, .fragment = 3),
-	M(PEERS, .text = "a unix:/run/a\nb tcp:h:1\n"),
+	M(PEERS, .text = "a 12 " KEYED "h:1\nb 0 " KEYED "[::1]:2\n"),
 	M(PEERS, .text = ""),
 	M(END, .step = 2000),
 	M(APPLIED, .fragment = 3, .version = {9, 10}),
@@ -171,11 +187,32 @@ static void test_data(const struct dl_message *m, const struct dl_quant *q)
 	dl_buf_free(&b);
 }
 
+static void test_part(void)
+{
+	const struct dl_message m =
+		M(PART, .offset = UINT64_MAX - 1, .hash = hash);
+	struct dl_buf b = DL_BUF_INIT;
+	struct dl_record r;
+	struct dl_message back;
+	struct dl_err e = {0};
+
+	dl_message_pack_part(&m, 3, &b);
+	dl_buf_add(&b, "abc", 3);
+	ok(dl_record_parse(&r, b.data, b.len, limits, &e) == 0 &&
+			dl_message_unpack(&back, &r.header, NULL, &e) == 0 &&
+			same(&m, &back) && r.header.data_size == 3 &&
+			memcmp(r.data, "abc", 3) == 0,
+		"part: comes back the same with its data %s", e.text);
+	dl_message_release(&back);
+	dl_record_release(&r);
+	dl_buf_free(&b);
+}
+
 /* A record made word by word: "key=value" pairs, then tensors that are not
  * NULL. */
 struct words {
 	const char *says; /* in the refusal; NULL when it is taken */
-	const char *pair[14];
+	const char *pair[16];
 };
 
 static int unpack_words(const struct words *t, const char *tensor,
@@ -223,6 +260,7 @@ static int unpack_words(const struct words *t, const char *tensor,
 	F, "dl.kind=welcome", "dl.run=r", "dl.epoch=1", "dl.clock=0",          \
 		"dl.h=1", "dl.tau=0", "dl.apply=", "dl.wait=0",                \
 		"dl.fragments=3"
+#define JOINER HELLO, "dl.role=joiner", "dl.learner=", "dl.layout="
 #define STEP F, "dl.kind=step", "dl.clock=1", "dl.steps=1", "dl.tokens=1"
 static const struct words table[] = {
 	{NULL, {F, "dl.kind=want", "dl.fragment=4", "dl.later=word"}},
@@ -296,6 +334,28 @@ static const struct words table[] = {
 		{HELLO, "dl.role=boss", "dl.learner=a", "dl.layout="}},
 	{"dl.layout is \"ab\"",
 		{HELLO, "dl.role=learner", "dl.learner=a", "dl.layout=ab"}},
+	{NULL, {JOINER, "dl.serve=" KEYED "a-1.b:65535"}},
+	{"dl.serve is \"\"", {JOINER, "dl.serve="}},
+	{"dl.serve is \"unix:/run/s\"", {JOINER, "dl.serve=unix:/run/s"}},
+	{"dl.serve is \"exec:", {JOINER, "dl.serve=exec:ssh a@b:1"}},
+	{"dl.serve is \"tcp:a:1\"", {JOINER, "dl.serve=tcp:a:1"}},
+	{"dl.serve is \"tcp::1\"", {JOINER, "dl.serve=tcp::1"}},
+	{"dl.serve is", {JOINER, "dl.serve=" KEYED "a:0"}},
+	{"dl.serve is", {JOINER, "dl.serve=" KEYED ":0"}},
+	{"dl.serve is", {JOINER, "dl.serve=" KEYED "a"}},
+	{"dl.serve is", {JOINER, "dl.serve=" KEYED "a b:1"}},
+	{"dl.serve is", {JOINER, "dl.serve=" KEYED "a\n:1"}},
+	{"dl.serve is", {JOINER, "dl.serve=" KEYED "a:1@b:1"}},
+	{"dl.serve is", {JOINER, "dl.serve=" KEYED "/a:1"}},
+	{"dl.key is \"\"", {JOINER, "dl.key="}},
+	{"dl.key is \"YQ==\"", {JOINER, "dl.key=YQ=="}},
+	{"guest: dl.key is missing", {F, "dl.kind=guest", "dl.learner=a"}},
+	{"fetch: dl.bytes is \"0\"",
+		{F, "dl.kind=fetch", "dl.offset=0", "dl.bytes=0"}},
+	{"state: dl.bytes is missing", {F, "dl.kind=state", "dl.clock=0"}},
+	{"part: dl.hash is missing", {F, "dl.kind=part", "dl.offset=0"}},
+	{"part: dl.hash is \"\"",
+		{F, "dl.kind=part", "dl.offset=0", "dl.hash="}},
 };
 
 static void test_table(void)
@@ -323,6 +383,12 @@ static void test_tensors(void)
 		NULL, {F, "dl.kind=want", "dl.fragment=1"}};
 	static const struct words welcome = {
 		NULL, {WELCOME}};
+	static const struct words state = {
+		NULL, {F, "dl.kind=state", "dl.clock=1", "dl.bytes=1"}};
+	static const struct words part = {
+		NULL, {F, "dl.kind=part", "dl.offset=0",
+			"dl.hash=00112233445566778899aabbccddeeff"
+			"00112233445566778899aabbccddeeff"}};
 	static const struct {
 		const struct words *words;
 		const char *tensor;
@@ -341,6 +407,15 @@ static void test_tensors(void)
 		{&hello, "other", DL_U64, 2, {3, 2}, 0},
 		{&want, "versions", DL_U64, 2, {3, 2}, 0},
 		{&welcome, NULL, 0, 0, {0}, 0},
+		{&state, NULL, 0, 0, {0}, 1},
+		{&state, "versions", DL_U64, 2, {3, 2}, 1},
+		{&state, "versions", DL_U64, 2, {0, 2}, 0},
+		{&state, "data", DL_U8, 1, {3}, 0},
+		{&part, "data", DL_U8, 1, {3}, 1},
+		{&part, NULL, 0, 0, {0}, 0},
+		{&part, "date", DL_U8, 1, {3}, 0},
+		{&part, "data", DL_I8, 1, {3}, 0},
+		{&part, "data", DL_U8, 2, {3, 1}, 0},
 		{&welcome, "versions", DL_U64, 2, {3, 2}, 0},
 	};
 	struct dl_err e;
@@ -376,6 +451,7 @@ int main(void)
 	test_data(&push, NULL);
 	test_data(&global, NULL);
 	test_data(&update, &int4);
+	test_part();
 	test_table();
 	test_tensors();
 	return done_testing();
