@@ -21,6 +21,11 @@ int64_t uplink_wake(const struct learner *l)
 	return l->uplink.carrier->wake(l);
 }
 
+void uplink_hurry(struct learner *l, int64_t now)
+{
+	l->uplink.carrier->hurry(l, now);
+}
+
 void uplink_send(struct learner *l, const struct dl_message *m)
 {
 	l->uplink.carrier->send(l, m);

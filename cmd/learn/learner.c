@@ -165,20 +165,6 @@ void learner_fail(struct learner *l, const struct dl_err *why)
 	learner_finish(l);
 }
 
-/* The first deliver what there is within the time; the second is an order. */
-static void on_terminate(struct learner *l, int64_t now)
-{
-	struct dl_learn_event ev = {.kind = DL_LE_DRAIN, .now = now};
-
-	if (!l->core || l->drain_at != INT64_MAX) {
-		l->over = 1;
-		return;
-	}
-	cmd_note("delivers its last work and ends");
-	l->drain_at = now + l->options->drain_ns;
-	learner_event(l, &ev);
-}
-
 static void on_signal(void *ctx, int fd, short revents)
 {
 	struct learner *l = ctx;
@@ -188,7 +174,7 @@ static void on_signal(void *ctx, int fd, short revents)
 	(void)revents;
 	while ((signal = dl_signals_next())) {
 		if (signal == SIGTERM || signal == SIGINT)
-			on_terminate(l, dl_now());
+			drain_ask(l, dl_now());
 		if (signal == SIGUSR1)
 			learner_show(l, 1);
 	}
@@ -206,18 +192,14 @@ static int turn(struct learner *l, struct dl_err *e)
 	uplink_work(l, now);
 	trainer_work(l, now);
 	uplink_work(l, now); /* what the trainer's step has led to */
-	if (now >= l->drain_at && !l->finishing) {
-		cmd_warn("not everything could be delivered in time");
-		learner_finish(l);
-	}
+	drain_work(l, now);
 	learner_show(l, 0);
 	if (l->finishing && trainer_stopped(l) && uplink_closed(l))
 		l->over = 1;
 	if (l->over)
 		return 0;
 	until = least(uplink_wake(l), trainer_wake(l));
-	if (!l->finishing)
-		until = least(until, l->drain_at);
+	until = least(until, drain_wake(l));
 	return dl_loop_once(&l->loop, until, e);
 }
 
@@ -243,7 +225,7 @@ int learner_run(const struct learn_options *o)
 		.scratch = DL_SCRATCH_INIT,
 		.status = CMD_STATUS_INIT,
 		.shown_at = dl_now(),
-		.drain_at = INT64_MAX};
+		.drain = DRAIN_INIT};
 	struct dl_err e;
 
 	randombytes_buf(&l.instance, sizeof l.instance);
@@ -251,6 +233,7 @@ int learner_run(const struct learn_options *o)
 	uplink_init(&l, o->address.kind);
 	if (loop(&l, &e))
 		l.code = cmd_fail(&e);
+	drain_report(&l);
 	learner_show_end(&l);
 	uplink_release(&l);
 	trainer_release(&l);

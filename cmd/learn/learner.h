@@ -5,6 +5,7 @@
 #ifndef CMD_LEARN_LEARNER_H
 #define CMD_LEARN_LEARNER_H
 
+#include "cmd/learn/drain.h"
 #include "cmd/learn/trainer.h"
 #include "cmd/learn/uplink.h"
 #include "cmd/learn/weights.h"
@@ -48,7 +49,7 @@ struct learner {
 	int64_t shown_at; /* the last status line */
 	uint64_t shown_tokens;
 	double loss;
-	int64_t drain_at; /* when draining must be done; INT64_MAX: not asked */
+	struct drain drain;
 	int finishing;	  /* trainer and link are being closed */
 	int over;	  /* leave the loop with code */
 	int code;

@@ -21,7 +21,7 @@ static const char *state(const struct learner *l)
 		return "ending";
 	if (!l->uplink.welcomed)
 		return "alone";
-	return l->drain_at == INT64_MAX ? "in touch" : "draining";
+	return drain_asked(l) ? "draining" : "in touch";
 }
 
 void learner_show(struct learner *l, int asked)

@@ -16,6 +16,7 @@ enum { SH_CANNOT_RUN = 126, SH_NOT_FOUND = 127 };
 
 static const int64_t syncer_beat = 2 * DL_SECOND;
 static const int64_t retry_min = DL_SECOND / 5, retry_max = 15 * DL_SECOND;
+static const int64_t hurry_max = DL_SECOND; /* of a learner that drains */
 static const int64_t last_words = 5 * DL_SECOND;
 
 static int on_message(void *ctx, struct dl_conn *c, const struct dl_message *m,
@@ -143,6 +144,7 @@ static int on_message(void *ctx, struct dl_conn *c, const struct dl_message *m,
 		ev.kind = DL_LE_TAKEN;
 		if (m->taken == DL_TAKEN_REFUSED)
 			say_refused(l, m);
+		drain_taken(l, m);
 		break;
 	case DL_MSG_END:
 		ev.kind = DL_LE_END;
@@ -232,10 +234,11 @@ static int64_t retry_pause(const struct learner *l)
 {
 	unsigned n = l->uplink.failures;
 	int64_t pause = n < 8 ? retry_min << n : retry_max;
+	int64_t most = drain_asked(l) ? hurry_max : retry_max;
 	struct dl_rng rng = {l->instance, n};
 
-	if (pause > retry_max)
-		pause = retry_max;
+	if (pause > most)
+		pause = most;
 	return (int64_t)((0.5 + 0.5 * dl_rng_uniform(&rng)) * (double)pause);
 }
 
@@ -354,6 +357,8 @@ static void dial(
 	l->uplink.at = *address;
 	l->rate.bytes = o->data.rate;
 	dl_conn_init(&l->uplink.conn, fd, &c, now);
+	if (drain_asked(l))
+		dl_conn_smallest_first(&l->uplink.conn);
 	l->uplink.open = 1;
 	hello(l);
 }
@@ -452,6 +457,16 @@ static void socket_release(struct learner *l)
 	dl_child_kill(&l->uplink.child);
 }
 
+static void socket_hurry(struct learner *l, int64_t now)
+{
+	struct uplink *up = &l->uplink;
+
+	if (up->open)
+		dl_conn_smallest_first(&up->conn);
+	else if (up->retry_at != INT64_MAX)
+		up->retry_at = now;
+}
+
 static void socket_send(struct learner *l, const struct dl_message *m)
 {
 	if (l->uplink.welcomed)
@@ -505,4 +520,5 @@ static int socket_closed(const struct learner *l)
 }
 
 const struct uplink_carrier uplink_socket = {socket_work, socket_wake,
-	socket_send, socket_push, socket_part, socket_closed, socket_release};
+	socket_hurry, socket_send, socket_push, socket_part, socket_closed,
+	socket_release};

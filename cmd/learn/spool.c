@@ -259,6 +259,14 @@ static int64_t wake(const struct learner *l)
 	return l->uplink.parting ? s->closes_at : s->look_at;
 }
 
+static void hurry(struct learner *l, int64_t now)
+{
+	struct spool_link *s = l->uplink.spool;
+
+	if (s->look_at != INT64_MAX)
+		s->look_at = now;
+}
+
 static void send(struct learner *l, const struct dl_message *m)
 {
 	struct spool_link *s = l->uplink.spool;
@@ -320,4 +328,4 @@ static void release(struct learner *l)
 }
 
 const struct uplink_carrier uplink_spool = {
-	work, wake, send, push, part, closed, release};
+	work, wake, hurry, send, push, part, closed, release};

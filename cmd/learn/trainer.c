@@ -90,10 +90,24 @@ void trainer_do(struct learner *l, const struct dl_learn_action *a)
 	/* Now: newer ones may come before the trainer is there to load. */
 	if (a->kind == DL_LA_LOAD)
 		weights_adopt(&l->weights, l->core);
-	if (a->kind == DL_LA_FINISH && !dl_host_running(t->host))
+	/* It does not stand at a boundary: it is not there, or starting. */
+	if (a->kind == DL_LA_FINISH && !t->ready)
 		learner_finish(l);
 	else
 		queue(t, a);
+}
+
+void trainer_unload(struct learner *l, int64_t now)
+{
+	struct trainer *t = &l->trainer;
+	struct dl_learn_event reset = {.kind = DL_LE_RESET, .now = now};
+
+	if (!t->jobs || t->job[0].kind != DL_LA_LOAD)
+		return;
+	t->jobs = 0;
+	t->ready = t->working = 0;
+	t->start_at = INT64_MAX;
+	learner_event(l, &reset);
 }
 
 static char *file_of(const struct learner *l, const char *what, uint32_t p)
@@ -101,21 +115,39 @@ static char *file_of(const struct learner *l, const char *what, uint32_t p)
 	return dl_sprintf("%s/%s.%u", l->scratch.path, what, p);
 }
 
+static size_t elements_of(const struct learner *l, const struct push *push)
+{
+	return l->layout.fragment[push->what.fragment].elements;
+}
+
+/* The next push whose values the trainer has written out; the smallest when
+ * time is short. */
+static struct push *next_written(const struct learner *l)
+{
+	struct push *next = NULL;
+
+	for (struct push *push = l->weights.push; push; push = push->next) {
+		if (!push->written || push->data)
+			continue;
+		if (!next || elements_of(l, push) < elements_of(l, next))
+			next = push;
+		if (!drain_asked(l))
+			break;
+	}
+	return next;
+}
+
 /* Hands on the pushes that the trainer has written out. Done while it trains,
  * or before an apply moves the same anchor. */
 static void read_pushes(struct learner *l, int64_t now)
 {
-	struct push *next;
+	struct push *push;
 	struct dl_err e;
 
-	for (struct push *push = l->weights.push; push; push = next) {
-		char *path;
+	while ((push = next_written(l))) {
+		char *path = file_of(l, "send", push->what.fragment);
 
-		next = push->next;
-		if (!push->written || push->data)
-			continue;
 		push->written = 0;
-		path = file_of(l, "send", push->what.fragment);
 		if (weights_read_push(&l->weights, push, path, &e))
 			dl_host_fail(l->trainer.host, now, &e);
 		else
@@ -320,8 +352,12 @@ static void on_death(
 		learner_fail(l, &ev->err);
 		return;
 	}
-	t->start_at = now + pause_of(t->deaths);
-	cmd_warn("%s: starting it again", ev->err.text);
+	if (drain_asked(l)) {
+		cmd_warn("%s", ev->err.text);
+	} else {
+		t->start_at = now + pause_of(t->deaths);
+		cmd_warn("%s: starting it again", ev->err.text);
+	}
 	learner_event(l, &reset);
 }
 

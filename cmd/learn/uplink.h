@@ -60,6 +60,9 @@ void uplink_release(struct learner *l);
 void uplink_work(struct learner *l, int64_t now);
 int64_t uplink_wake(const struct learner *l);
 
+/* The learner is about to leave: a syncer that is away is tried at once, and
+ * more often than before. */
+void uplink_hurry(struct learner *l, int64_t now);
 /* Sends a message, if the syncer is there. */
 void uplink_send(struct learner *l, const struct dl_message *m);
 /* Sends a push whose data are there, likewise; the core asks again after the
@@ -82,6 +85,7 @@ void uplink_config(struct learner *l, struct dl_conn_config *c,
 struct uplink_carrier {
 	void (*work)(struct learner *l, int64_t now);
 	int64_t (*wake)(const struct learner *l);
+	void (*hurry)(struct learner *l, int64_t now);
 	void (*send)(struct learner *l, const struct dl_message *m);
 	void (*push)(struct learner *l, struct push *push);
 	void (*part)(struct learner *l, int64_t now);

@@ -277,7 +277,8 @@ static int any_due(const struct dl_learn *l)
 	for (uint32_t p = 0; p < l->fragments; p++)
 		if (dl_due(l->config.schedule, p, clock_of(l, p)) ||
 			is_opened(l, &l->fragment[p]) ||
-			is_overtaken(l, &l->fragment[p]) || must_deliver(l, p))
+			is_overtaken(l, &l->fragment[p]) ||
+			(must_deliver(l, p) && l->fragment[p].steps))
 			return 1;
 	return 0;
 }
@@ -313,7 +314,7 @@ static void load_when_complete(struct dl_learn *l)
 		if (l->fragment[p].waiting)
 			adopt(l, p);
 	}
-	if (!has_everything(l))
+	if (!has_everything(l) || l->draining)
 		return;
 	l->loaded = 1;
 	l->trainer_clock = dl_learn_clock(l);

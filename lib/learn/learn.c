@@ -169,6 +169,17 @@ struct dl_version dl_learn_version(const struct dl_learn *l, uint32_t p)
 	return l->fragment[p].version;
 }
 
+uint64_t dl_learn_undelivered(const struct dl_learn *l, uint32_t p)
+{
+	const struct fragment *f = &l->fragment[p];
+	uint64_t steps = f->steps;
+
+	for (size_t i = 0; i < f->sents; i++)
+		if (!f->sent[i].taken)
+			steps += f->sent[i].steps;
+	return f->done ? 0 : steps;
+}
+
 void dl_learn_info(const struct dl_learn *l, struct dl_learn_info *out)
 {
 	*out = (struct dl_learn_info){

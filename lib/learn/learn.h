@@ -54,7 +54,8 @@ enum dl_learn_event_kind {
 	DL_LE_RESET,   /* the trainer died: unsent steps are lost, LOAD follows
 			* with the anchors; of one that made no step from a
 			* peer's state, when the syncer has sent its values */
-	DL_LE_DRAIN,   /* deliver everything, then finish */
+	DL_LE_DRAIN,   /* deliver everything, then finish; nothing is loaded
+			* any more */
 	DL_LE_EXPORT,  /* clock: somebody wants the trainer's state, of no
 			* earlier clock */
 };
@@ -119,6 +120,9 @@ int dl_learn_next(struct dl_learn *l, struct dl_learn_action *a);
 uint64_t dl_learn_clock(const struct dl_learn *l);
 uint64_t dl_learn_clock_at(const struct dl_learn *l, uint32_t syncer);
 struct dl_version dl_learn_version(const struct dl_learn *l, uint32_t p);
+
+/* Own steps of p that its syncer has not got. */
+uint64_t dl_learn_undelivered(const struct dl_learn *l, uint32_t p);
 
 struct dl_learn_info {
 	uint64_t clock, steps, tokens; /* own, since this instance began */

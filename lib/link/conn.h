@@ -124,6 +124,7 @@ struct dl_conn {
 	int64_t handshake;	    /* when it is to be done */
 	int64_t finish; /* deadline of dl_conn_finish; 0: not asked for */
 	int shut;	/* nothing more is sent */
+	int smallest_first;
 	struct dl_reader reader[DL_CHANNEL_DATA + 1]; /* control, data */
 	struct dl_buf control_in; /* data of the control message coming */
 	struct dl_message coming; /* the record of data coming */
@@ -198,6 +199,9 @@ void dl_conn_send(struct dl_conn *c, const struct dl_message *m);
 void dl_conn_send_data(struct dl_conn *c, uint64_t key, struct dl_buf *head,
 	const void *data, size_t n, void (*release)(void *ctx, int sent),
 	void *ctx);
+/* From now on items of which nothing has been sent go by their size, smallest
+ * first, in their order where they are equal: for who has little time left. */
+void dl_conn_smallest_first(struct dl_conn *c);
 /* Is there an item of that key, not 0, of which nothing has been sent? */
 int dl_conn_waits(struct dl_conn *c, uint64_t key);
 

@@ -213,7 +213,7 @@ static struct dl_conn_item **first_whole(struct dl_conn *c)
 	return c->out.item && begun(c) ? &c->out.item->next : &c->out.item;
 }
 
-/* Where the item of that key waits whole; else where a new one is put. */
+/* Where the item of that key waits whole, or else the end is. */
 static struct dl_conn_item **find_item(struct dl_conn *c, uint64_t key)
 {
 	struct dl_conn_item **at = first_whole(c);
@@ -223,16 +223,37 @@ static struct dl_conn_item **find_item(struct dl_conn *c, uint64_t key)
 	return at;
 }
 
+/* Behind all others, or, smallest first, behind those that are no larger. */
+static void put_item(struct dl_conn *c, struct dl_conn_item *item)
+{
+	struct dl_conn_item **at = first_whole(c);
+	size_t n = dl_conn_item_size(item);
+
+	while (*at && (!c->smallest_first || dl_conn_item_size(*at) <= n))
+		at = &(*at)->next;
+	item->next = *at;
+	*at = item;
+}
+
+void dl_conn_smallest_first(struct dl_conn *c)
+{
+	struct dl_conn_item **whole = first_whole(c), *item = *whole, *next;
+
+	c->smallest_first = 1;
+	*whole = NULL;
+	for (; item; item = next) {
+		next = item->next;
+		put_item(c, item);
+	}
+}
+
 void dl_conn_send_data(struct dl_conn *c, uint64_t key, struct dl_buf *head,
 	const void *data, size_t n, void (*release)(void *ctx, int sent),
 	void *ctx)
 {
 	struct dl_conn_item *item = dl_alloc(sizeof(*item)), **at, *old;
 
-	at = find_item(c, key);
-	old = *at;
 	*item = (struct dl_conn_item){
-		.next = old ? old->next : NULL,
 		.key = key,
 		.head = *head,
 		.data = data,
@@ -245,9 +266,15 @@ void dl_conn_send_data(struct dl_conn *c, uint64_t key, struct dl_buf *head,
 		dl_conn_item_free(item, 0);
 		return;
 	}
+	at = find_item(c, key);
+	old = *at;
+	if (!old) {
+		put_item(c, item);
+		return;
+	}
+	item->next = old->next;
 	*at = item;
-	if (old)
-		dl_conn_item_free(old, 0);
+	dl_conn_item_free(old, 0);
 }
 
 int dl_conn_waits(struct dl_conn *c, uint64_t key)

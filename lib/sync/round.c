@@ -427,7 +427,9 @@ static enum dl_taken place(struct dl_sync *s, uint32_t p, struct push *push)
 {
 	struct fragment *f = &s->fragment[p];
 
-	if (s->phase == RUNNING && push->step <= f->step) {
+	/* Before the first round nothing is late: a syncer that was set back to
+	 * the start has learners who come back with what they did. */
+	if (s->phase == RUNNING && f->step && push->step <= f->step) {
 		push->late = 1;
 		if (s->config.late == DL_LATE_DROP)
 			return DL_TAKEN_LATE;

@@ -446,6 +446,30 @@ static void test_drain(void)
 			at(&r, DL_LA_RELEASE) < at(&r, DL_LA_FINISH),
 		"once it has arrived the learner is finished");
 	rig_release(&r);
+
+	rig_init(&r);
+	rig_start(&r);
+	steps(&r, 4);
+	ok(dl_learn_undelivered(r.l, 0) == 4, "a push has to arrive");
+	taken(&r, 1, DL_TAKEN_WAITING);
+	ok(!dl_learn_undelivered(r.l, 0), "then it is delivered");
+	plain(&r, DL_LE_LOST);
+	steps(&r, 3);
+	plain(&r, DL_LE_DRAIN);
+	steps(&r, 1);
+	ok(!at(&r, DL_LA_COPY) && !at(&r, DL_LA_GO) &&
+			dl_learn_undelivered(r.l, 0) == 4,
+		"without its syncer a draining learner stands and waits");
+	plain(&r, DL_LE_RESET);
+	ok(!at(&r, DL_LA_LOAD) && at(&r, DL_LA_FINISH),
+		"one whose trainer dies loads nothing any more");
+	rig_release(&r);
+
+	rig_init(&r);
+	r.l = dl_learn_new(&r.config);
+	plain(&r, DL_LE_DRAIN);
+	ok(at(&r, DL_LA_FINISH) != 0, "nor does one that has no model yet");
+	rig_release(&r);
 }
 
 /* A newcomer of two fragments with a peer's state of clock 40. */

@@ -23,6 +23,7 @@ struct side {
 	uint64_t last;		 /* step of the last message */
 	uint64_t disorder;	 /* messages or records that came wrong */
 	uint64_t last_seq[KEYS]; /* of the last record of each key */
+	uint64_t order;		 /* keys of the records, a digit each */
 	uint64_t at_message;	 /* records that had come before it */
 	int refuse, skip, finish;
 	float dest[VALUES];
@@ -79,6 +80,7 @@ static int whole(void *ctx, struct dl_conn *c, const struct dl_message *m,
 	s->disorder += wrong || m->seq <= s->last_seq[m->fragment] ||
 		       (dest == NULL) != s->skip;
 	s->last_seq[m->fragment] = m->seq;
+	s->order = s->order * 10 + m->fragment;
 	s->records++;
 	return 0;
 }
@@ -222,6 +224,25 @@ static void test_replace(struct pair *p)
 	close_pair(p);
 	ok(x[0].done == 1 && !x[0].sent && x[1].done == 1 && !x[1].sent,
 		"what waits at the end is released as not sent");
+}
+
+static void test_smallest_first(struct pair *p)
+{
+	struct sending x[6];
+
+	open_pair(p, 4096);
+	send_values(&p->a, 1, 1, VALUES, &x[0]);
+	work(&p->a, 0);
+	send_values(&p->a, 2, 2, 3000, &x[1]);
+	send_values(&p->a, 3, 3, 1000, &x[2]);
+	send_values(&p->a, 4, 4, 3000, &x[3]);
+	dl_conn_smallest_first(&p->a.c);
+	send_values(&p->a, 6, 5, 1000, &x[4]);
+	send_values(&p->a, 5, 6, 2000, &x[5]);
+	settle(p, 0);
+	ok(p->b.order == 136524 && !p->b.disorder,
+		"when time is short the smallest goes first, none is torn");
+	close_pair(p);
 }
 
 static void test_skip(struct pair *p)
@@ -488,6 +509,7 @@ static void test_both_kinds(struct pair *p)
 {
 	test_overtake(p);
 	test_replace(p);
+	test_smallest_first(p);
 	test_skip(p);
 	test_random(p);
 	test_unread(p);

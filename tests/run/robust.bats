@@ -156,25 +156,6 @@ merges() {
 	wait_for pushed ann $((before + 2))
 }
 
-@test "SIGTERM lets a learner deliver its last work" {
-	syncer
-	learner ann
-	learner ben
-	wait_for pushed ann 2
-	wait_for pushed ben 2
-	kill -TERM "${pid[ann]}"
-	ends ann
-	wait_for has 1 '"leave".*"ann"' tape
-	steps=$(grep '"step".*"ann"' tape | tail -n 1 |
-		sed 's/.*"steps":\([0-9]*\).*/\1/')
-	# Every step of every fragment was pushed or overwritten before.
-	last=$(grep '"push".*"ann"' tape | tail -n 1)
-	[[ "$last" == *"\"step\":"* ]]
-	[ "$steps" -gt 0 ]
-	kill -0 "${pid[ben]}"
-	! grep -q "not everything" ann.log
-}
-
 @test "a trainer that dies is started again" {
 	cat >trainer <<-'END'
 		#!/bin/sh

@@ -343,6 +343,12 @@ static void test_late(void)
 	merged(&r, 0);
 	ok(dl_sync_version(r.s, 0).number == 2, "... as a version of its own");
 	rig_release(&r);
+
+	rig_init(&r);
+	rig_pair(&r, 2);
+	ok(push(&r, "b", 1, 0) == DL_TAKEN_WAITING,
+		"before the first round nothing is");
+	rig_release(&r);
 }
 
 static void test_below_quorum(void)
