@@ -1,18 +1,22 @@
 /*
- * dl-join: join fragments back into a model, from files, a pipe or a live run.
+ * dl-join: join fragments back into a model, from files, a pipe, a checkpoint or
+ * a live run.
  */
 #include <string.h>
 
 #include "base/output.h"
 #include "cmd/cmd.h"
+#include "cmd/join/checkpoint.h"
 #include "cmd/join/live.h"
 #include "cmd/key.h"
 #include "cmd/link.h"
+#include "state/checkpoint.h"
 #include "tensor/join.h"
 
 static const char usage[] =
 	"usage: dl-join [-b BASE] [-l LAYOUT] [-o FILE] [-z[LEVEL]]\n"
 	"               [--shard-size SIZE] [SOURCE ...]\n"
+	"       dl-join [-o FILE] [-z[LEVEL]] [--shard-size SIZE] CHECKPOINT\n"
 	"       dl-join [-o FILE] [-z[LEVEL]] [--shard-size SIZE]\n"
 	"               [--key FILE] [--buffers SIZE] [--congestion NAME]\n"
 	"               [--insecure] LINK\n"
@@ -93,6 +97,15 @@ static int join_link(const struct options *o)
 	return code ? cmd_fail(&e) : 0;
 }
 
+static int join_one(const struct options *o)
+{
+	struct dl_err e;
+
+	if (o->sources != 1 || o->base || o->layout)
+		cmd_usage("a checkpoint stands alone: it has its layout");
+	return join_checkpoint(o->source[0], &o->save, &e) ? cmd_fail(&e) : 0;
+}
+
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {
@@ -156,5 +169,8 @@ int main(int argc, char **argv)
 	link_set_up(NULL, 0, &o.tcp);
 	link_allow(NULL, 0, o.allowed);
 	key_use(o.key, NULL, 0);
+	for (int i = 0; i < o.sources; i++)
+		if (dl_checkpoint_is(o.source[i]))
+			return join_one(&o);
 	return join(&o);
 }

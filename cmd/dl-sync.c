@@ -17,7 +17,7 @@ static const char usage[] =
 	"                [--record folder] [--threads n] [--key file]\n"
 	"                [--authorized file] [--max-learners n] [--streams n]\n"
 	"                [--window size] [--rate rate] [--buffers size]\n"
-	"                [--congestion name] [--insecure]\n"
+	"                [--congestion name] [--insecure] [--from checkpoint]\n"
 	"                --store folder --listen link [model]\n"
 	"       dl-sync run [-qv] [-H steps] [-o model] [--run name]\n"
 	"                [--layout file] [--fragments n] [--global codec]\n"
@@ -37,6 +37,7 @@ static const char usage[] =
 	"                [--nesterov | --no-nesterov] [--threads n]\n"
 	"                base delta ...\n"
 	"       dl-sync attach [-q] [--as name] [--allow role] socket\n"
+	"       dl-sync check [-q] file|store ...\n"
 	"       dl-sync replay [-q] [--layout file] [--fragments n]\n"
 	"                [--preset name] [--rule name] [--outer-lr rate]\n"
 	"                [--momentum mu] [--nesterov | --no-nesterov]\n"
@@ -49,7 +50,8 @@ int main(int argc, char **argv)
 {
 	static const struct cmd_command commands[] = {{"serve", sync_serve},
 		{"run", sync_run}, {"merge", sync_merge},
-		{"attach", sync_attach}, {"replay", sync_replay},
+		{"attach", sync_attach}, {"check", sync_check},
+		{"replay", sync_replay},
 		{"end", sync_end}};
 
 	cmd_init("dl-sync", usage);

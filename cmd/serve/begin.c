@@ -8,6 +8,7 @@
 #include "cmd/cmd.h"
 #include "cmd/serve/rights.h"
 #include "cmd/sync/create.h"
+#include "cmd/sync/from.h"
 #include "cmd/sync/start.h"
 
 static int begin_listening(struct server *s, struct dl_err *e)
@@ -15,6 +16,8 @@ static int begin_listening(struct server *s, struct dl_err *e)
 	const struct serve_options *o = s->options;
 	char address[DL_ADDRESS_MAX];
 
+	if (s->listener[0] >= 0)
+		return 0;
 	for (size_t i = 0; i < o->listens; i++) {
 		s->address[i] = o->listen[i];
 		if (dl_address_listen(
@@ -26,20 +29,28 @@ static int begin_listening(struct server *s, struct dl_err *e)
 	return 0;
 }
 
-/* Opens the store, and makes it first when there is none: one that nobody could
- * reach is not left behind. */
+/* Makes the store and opens it: one that nobody could reach is not left
+ * behind. */
+static int make_store(struct server *s, struct dl_err *e)
+{
+	const struct serve_options *o = s->options;
+	int code = begin_listening(s, e);
+
+	if (!code)
+		code = o->from ? sync_from(o->from, &o->sync, e)
+			       : sync_create(&o->sync, e);
+	return code ? code : globals_open(&s->globals, &o->sync, e);
+}
+
 static int open_store(struct server *s, int *fresh, struct dl_err *e)
 {
 	const struct serve_options *o = s->options;
-	int code = globals_open(&s->globals, &o->sync, e);
+	int code = DL_NOINPUT;
 
-	*fresh = code == DL_NOINPUT;
-	if (!*fresh)
-		return code;
-	code = begin_listening(s, e);
-	if (!code)
-		code = sync_create(&o->sync, e);
-	return code ? code : globals_open(&s->globals, &o->sync, e);
+	if (!o->from)
+		code = globals_open(&s->globals, &o->sync, e);
+	*fresh = code == DL_NOINPUT && !o->from;
+	return code == DL_NOINPUT ? make_store(s, e) : code;
 }
 
 static int make_core(
@@ -123,9 +134,7 @@ int server_begin(struct server *s, struct dl_err *e)
 	code = sync_check_run(&s->options->sync, s->run, e);
 	if (!code)
 		code = begin_core(s, fresh, e);
-	if (!code && !fresh)
-		code = begin_listening(s, e);
-	return code;
+	return code ? code : begin_listening(s, e);
 }
 
 void server_end(struct server *s)

@@ -6,6 +6,7 @@
 
 enum {
 	LISTEN = SYNC_OPTIONS,
+	FROM,
 	TAPE,
 	RECORD,
 	KEY,
@@ -19,6 +20,7 @@ enum { STREAMS = 8 }; /* unless given */
 static const char shorts[] = "+" SYNC_SHORT CMD_SHORT;
 static const struct option longs[] = {
 	{"listen", required_argument, NULL, LISTEN},
+	{"from", required_argument, NULL, FROM},
 	{"tape", required_argument, NULL, TAPE},
 	{"record", required_argument, NULL, RECORD},
 	{"key", required_argument, NULL, KEY},
@@ -47,6 +49,9 @@ static void read_option(struct serve_options *o, int opt)
 	switch (opt) {
 	case LISTEN:
 		take_listen(o, optarg);
+		break;
+	case FROM:
+		o->from = optarg;
 		break;
 	case TAPE:
 		o->tape = optarg;
@@ -103,6 +108,8 @@ void serve_options_read(struct serve_options *o, int argc, char **argv)
 	if (argc - optind > 1)
 		cmd_usage("serve: more than one model");
 	o->sync.model = argv[optind];
+	if (o->from && o->sync.model)
+		cmd_usage("serve: --from and a model: one or the other");
 	if (!o->sync.store)
 		cmd_usage("serve: where is the --store?");
 	if (!o->listens)

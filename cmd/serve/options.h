@@ -16,6 +16,7 @@ enum {
 
 struct serve_options {
 	struct sync_options sync;
+	const char *from; /* a checkpoint, or a folder of them; NULL: none */
 	const char *tape;
 	const char *authorized; /* NULL: nobody comes by a session */
 	uint64_t learners;	/* connected at once, at most */

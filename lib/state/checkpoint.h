@@ -17,7 +17,7 @@ struct dl_checkpoint_info {
 	uint64_t epoch, clock;
 	uint32_t fragments;
 	int64_t made;	/* wall-clock nanoseconds */
-	uint64_t bytes; /* of all files in it, not compressed */
+	uint64_t bytes; /* of values, momentum and errors */
 };
 
 /*
@@ -32,5 +32,35 @@ int dl_checkpoint_write(const struct dl_pin *pin, int64_t made,
 /* The same to an open descriptor, which is left open and not synced. */
 int dl_checkpoint_pack(
 	const struct dl_pin *pin, int64_t made, int fd, struct dl_err *e);
+
+/* 1 when path is a file that begins as checkpoints do. */
+int dl_checkpoint_is(const char *path);
+
+/*
+ * What a checkpoint says it is of, from its first entries: 66 when there is no
+ * such file, 65 when it is none or damaged, 74. "-" is standard input.
+ */
+int dl_checkpoint_peek(
+	const char *path, struct dl_checkpoint_info *info, struct dl_err *e);
+/* The same, and all of it is as its manifest has it. */
+int dl_checkpoint_check(
+	const char *path, struct dl_checkpoint_info *info, struct dl_err *e);
+
+/*
+ * Makes a store of it in folder: 73 when that holds one already. now is the
+ * wall-clock time: the epoch rises by the seconds since it was made, so that
+ * no two that go on from one checkpoint issue the same versions. It is read
+ * twice, since nothing is written before all of it is known to be sound; HEAD
+ * is written last.
+ */
+int dl_checkpoint_unpack(
+	const char *path, const char *folder, int64_t now, struct dl_err *e);
+
+/*
+ * Its layout, and the values of all fragments as packed arrays of dl_big_alloc;
+ * what is there is the caller's to release, also after a failure.
+ */
+int dl_checkpoint_read(const char *path, struct dl_layout *l, float ***values,
+	struct dl_err *e);
 
 #endif

@@ -3,25 +3,9 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "state/store_folder.h"
-
-static int write_layout(
-	const char *folder, const struct dl_layout *l, struct dl_err *e)
-{
-	struct dl_buf text = DL_BUF_INIT;
-	char *path = dl_store_path(folder, "layout.tsv");
-	int rc;
-
-	dl_layout_write(l, &text);
-	rc = dl_write_file(path, text.data, text.len, e);
-	dl_buf_free(&text);
-	free(path);
-	return rc;
-}
 
 static int write_first(const char *folder, struct dl_head *h,
 	const struct dl_layout *l, const float *const *values, struct dl_err *e)
@@ -29,8 +13,10 @@ static int write_first(const char *folder, struct dl_head *h,
 	struct dl_buf text = DL_BUF_INIT;
 	uint64_t most = 1;
 	float *zero;
-	int rc = write_layout(folder, l, e);
+	int rc;
 
+	dl_layout_write(l, &text);
+	rc = dl_store_write_layout(folder, &text, e);
 	for (uint32_t p = 0; p < l->fragments; p++)
 		if (l->fragment[p].elements > most)
 			most = l->fragment[p].elements;
@@ -40,36 +26,11 @@ static int write_first(const char *folder, struct dl_head *h,
 			NULL, h->files + p, e);
 	dl_big_free(zero, most * sizeof *zero);
 	if (!rc) {
+		dl_buf_clear(&text);
 		dl_head_write(&text, h);
 		rc = dl_store_write_head(folder, &text, e);
 	}
 	dl_buf_free(&text);
-	return rc;
-}
-
-static int make_folders(const char *folder, struct dl_err *e)
-{
-	int rc = dl_make_folder(folder, e);
-
-	for (int k = 0; !rc && k < DL_STORE_ERROR; k++) {
-		char *path = dl_store_path(folder, dl_store_kinds[k]);
-
-		rc = dl_make_folder(path, e);
-		free(path);
-	}
-	return rc;
-}
-
-static int refuse_second(const char *folder, struct dl_err *e)
-{
-	char *path = dl_store_path(folder, "HEAD");
-	struct stat st;
-	int rc = 0;
-
-	if (!lstat(path, &st))
-		rc = dl_fail(e, DL_CANTCREAT, "%s: there is a store already",
-			folder);
-	free(path);
 	return rc;
 }
 
@@ -84,16 +45,12 @@ int dl_store_create(const char *folder, const struct dl_store_run *run,
 		return dl_fail(e, DL_SOFTWARE,
 			"%s: state of %u fragments, layout of %u", folder,
 			saved->fragments, layout->fragments);
-	rc = make_folders(folder, e);
-	if (!rc)
-		rc = dl_store_lock(folder, &lock, e);
+	rc = dl_store_begin(folder, &lock, e);
 	if (rc)
 		return rc;
 	memcpy(h.layout, layout->hash, sizeof h.layout);
 	h.files = dl_alloc_array(layout->fragments, sizeof *h.files);
-	rc = refuse_second(folder, e);
-	if (!rc)
-		rc = write_first(folder, &h, layout, values, e);
+	rc = write_first(folder, &h, layout, values, e);
 	free(h.files);
 	close(lock);
 	return rc;

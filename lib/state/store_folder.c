@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -55,6 +56,56 @@ int dl_store_lock(const char *folder, int *fd, struct dl_err *e)
 		close(*fd);
 		*fd = -1;
 	}
+	free(path);
+	return rc;
+}
+
+static int make_folders(const char *folder, struct dl_err *e)
+{
+	int rc = dl_make_folder(folder, e);
+
+	for (int k = 0; !rc && k < DL_STORE_ERROR; k++) {
+		char *path = dl_store_path(folder, dl_store_kinds[k]);
+
+		rc = dl_make_folder(path, e);
+		free(path);
+	}
+	return rc;
+}
+
+static int refuse_second(const char *folder, struct dl_err *e)
+{
+	char *path = dl_store_path(folder, "HEAD");
+	struct stat st;
+	int rc = 0;
+
+	if (!lstat(path, &st))
+		rc = dl_fail(e, DL_CANTCREAT, "%s: there is a store already",
+			folder);
+	free(path);
+	return rc;
+}
+
+int dl_store_begin(const char *folder, int *fd, struct dl_err *e)
+{
+	int rc = make_folders(folder, e);
+
+	if (!rc)
+		rc = dl_store_lock(folder, fd, e);
+	if (rc)
+		return rc;
+	rc = refuse_second(folder, e);
+	if (rc)
+		close(*fd);
+	return rc;
+}
+
+int dl_store_write_layout(
+	const char *folder, const struct dl_buf *text, struct dl_err *e)
+{
+	char *path = dl_store_path(folder, "layout.tsv");
+	int rc = dl_write_file(path, text->data, text->len, e);
+
 	free(path);
 	return rc;
 }

@@ -23,6 +23,14 @@ char *dl_store_file_path(
  * process has it. */
 int dl_store_lock(const char *folder, int *fd, struct dl_err *e);
 
+/* Makes the folders of a new store and locks it, as above: 73 when it has a
+ * HEAD already. */
+int dl_store_begin(const char *folder, int *fd, struct dl_err *e);
+
+/* Writes the text of its layout, durably. */
+int dl_store_write_layout(
+	const char *folder, const struct dl_buf *text, struct dl_err *e);
+
 /* Replaces HEAD by text, durably. */
 int dl_store_write_head(
 	const char *folder, const struct dl_buf *text, struct dl_err *e);
