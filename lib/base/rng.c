@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "base/exact.h"
+
 /* The finalizer of SplitMix64. */
 static uint64_t mix(uint64_t x)
 {
@@ -45,10 +47,10 @@ double dl_rng_normal(struct dl_rng *r)
 {
 	double u = 1 - dl_rng_uniform(r), v = dl_rng_uniform(r);
 
-	return sqrt(-2 * log(u)) * cos(6.283185307179586 * v);
+	return sqrt(-2 * dl_exact_log(u)) * dl_exact_cos_turn(v);
 }
 
 double dl_rng_exponential(struct dl_rng *r)
 {
-	return -log(1 - dl_rng_uniform(r));
+	return -dl_exact_log(1 - dl_rng_uniform(r));
 }

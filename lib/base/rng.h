@@ -1,6 +1,7 @@
 /*
  * A counter-based random generator: the i-th draw of a key is a function of
- * (key, i) alone, so nothing but a counter must ever be saved. Not for keys.
+ * (key, i) alone, so nothing but a counter must ever be saved. Draws have the
+ * same bits on every machine. Not for keys.
  */
 #ifndef DL_BASE_RNG_H
 #define DL_BASE_RNG_H

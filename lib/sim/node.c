@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/exact.h"
 #include "base/mem.h"
 
 static void post_about(
@@ -126,7 +127,7 @@ void node_die(struct world *w, uint32_t m)
 /* A push's norm: about 1, now and then twice that. */
 static double draw_norm(struct world *w)
 {
-	return exp(0.3 * dl_rng_normal(&w->rng));
+	return dl_exact_exp(0.3 * dl_rng_normal(&w->rng));
 }
 
 static void do_copy(

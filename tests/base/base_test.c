@@ -1,6 +1,7 @@
 /* Errors, buffers, numbers, files, threads, random draws, hashes. */
 #include "base/cpu.h"
 #include "base/err.h"
+#include "base/exact.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/mem.h"
@@ -242,6 +243,33 @@ static void test_rng(void)
 	ok(dl_rng_at(1, 2) != dl_rng_at(2, 1), "key and counter differ");
 }
 
+/* Largest relative error of a against b. */
+static double error_of(double a, double b)
+{
+	return a == b ? 0 : fabs(a - b) / fabs(b);
+}
+
+static void test_exact(void)
+{
+	struct dl_rng r = {1, 0};
+	double log_error = 0, exp_error = 0, cos_error = 0;
+
+	for (int i = 0; i < 100000; i++) {
+		double u = 1 - dl_rng_uniform(&r), x = 600 * (u - 0.5);
+		double turn = cos(6.283185307179586 * u);
+
+		log_error = fmax(log_error, error_of(dl_exact_log(u), log(u)));
+		exp_error = fmax(exp_error, error_of(dl_exact_exp(x), exp(x)));
+		cos_error = fmax(cos_error, fabs(dl_exact_cos_turn(u) - turn));
+	}
+	ok(log_error < 1e-15, "logarithm: %g", log_error);
+	ok(exp_error < 1e-15, "exponential: %g", exp_error);
+	ok(cos_error < 1e-15, "cosine: %g", cos_error);
+	ok(dl_exact_log(1) == 0 && dl_exact_log(0x1p-53) == log(0x1p-53) &&
+			dl_exact_cos_turn(0) == 1 && dl_exact_exp(0) == 1,
+		"and at the ends");
+}
+
 static void test_hash(void)
 {
 	char hex[DL_HASH_HEX];
@@ -281,6 +309,7 @@ int main(void)
 	test_make_folder();
 	test_pool();
 	test_rng();
+	test_exact();
 	test_hash();
 	test_rule();
 	ok(dl_cpu_level() < DL_CPU_LEVELS, "level %s",
