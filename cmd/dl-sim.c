@@ -12,6 +12,13 @@ static const char usage[] =
 	"                    [--deaths T[:DOWN]] [--cuts T[:DOWN]]\n"
 	"                    [--crashes T[:DOWN]] [--rounds N] [--steps N]\n"
 	"                    [--time T] [--seed N]\n"
+	"       dl-sim goodput [--mode MODES] [--chips N,...] [-m M,...]\n"
+	"                      [-k K] [-t T] [--slice N] [--interrupted T]\n"
+	"                      [--spread S] [--scale-down T] [--scale-up T]\n"
+	"                      [--return T] [--gather T]\n"
+	"                      [--checkpoint T[:EVERY]] [--time T] [-r N]\n"
+	"                      [--seed N] [--tsv] [--json]\n"
+	"fleet:\n"
 	"  -m, --learners M        how many learners (8)\n"
 	"  -t, --step-time TIMES   of a step: T,T,... in turn, or MEAN+SPREAD "
 	"(1s)\n"
@@ -39,10 +46,31 @@ static const char usage[] =
 	"                          the end, whichever comes first (1000 "
 	"steps)\n"
 	"      --seed N            other numbers, other accidents (1)\n"
+	"goodput:\n"
+	"      --mode MODES        of rigid,elastic,decoupled (all)\n"
+	"      --chips N,...       sizes of the system (150k,...,2.4M)\n"
+	"  -m, --learners M,...    how many decoupled learners (8)\n"
+	"  -k, --quorum K          it is up while so many train (1)\n"
+	"  -t, --step-time T       of a step (5s)\n"
+	"      --slice N           chips that come and go together (2000)\n"
+	"      --interrupted T     mean time, a chip (365.25d)\n"
+	"      --spread S          slices are up to that share slower (0)\n"
+	"      --scale-down T      a learner loses a slice (22s)\n"
+	"      --scale-up T        a learner takes slices in (16s)\n"
+	"      --return T          until interrupted chips are back (67s)\n"
+	"      --gather T          slices wait for others (110s)\n"
+	"      --checkpoint T[:EVERY]\n"
+	"                          rigid learners go back to one (0s)\n"
+	"      --time T            how long (30d)\n"
+	"  -r, --runs N            with other seeds, for errors (1)\n"
+	"      --seed N            other failures (1)\n"
+	"      --tsv  --json       the table's form\n"
+	"all:\n"
 	"  -h, --help  -V, --version  -q, --quiet  -v, --verbose\n";
 
 static const struct cmd_command commands[] = {
 	{"fleet", sim_fleet},
+	{"goodput", sim_goodput},
 };
 
 int main(int argc, char **argv)

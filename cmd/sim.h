@@ -6,5 +6,6 @@
 #define CMD_SIM_H
 
 int sim_fleet(int argc, char **argv);
+int sim_goodput(int argc, char **argv);
 
 #endif

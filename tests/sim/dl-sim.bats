@@ -57,6 +57,39 @@ at_least() {
 	[ "$(echo "$table" | field total late)" = 0 ]
 }
 
+@test "goodput: the paper's fifteen cells, with tabs, aligned and as JSON" {
+	run dl-sim goodput
+	[ "$status" -eq 0 ]
+	[ "${#lines[@]}" -eq 16 ]
+	echo "$output" | head -n 1 | grep -q '^# mode	chips	learners	goodput	'
+	json=$(dl-sim goodput --json | python3 -c '
+import json, sys
+for row in json.load(sys.stdin):
+	print(row["mode"], row["chips"], row["goodput"])')
+	tsv=$(echo "$output" | sed 1d | cut -f 1,2,4 | tr '\t' ' ')
+	diff <(echo "$json" | sed 's/\.*0*$//') <(echo "$tsv" | sed 's/\.*0*$//')
+}
+
+@test "goodput: equal seeds, equal bytes; errors shrink with runs" {
+	few='goodput --mode decoupled --chips 1M,2M -m 2,8 --time 5d'
+	[ "$(dl-sim $few)" = "$(dl-sim $few)" ]
+	[ "$(dl-sim $few)" != "$(dl-sim $few --seed 2)" ]
+	[ "$(dl-sim $few | wc -l)" -eq 5 ]
+	at_least "$(dl-sim $few -r 4 | sed -n 2p | cut -f 5)" \
+		"$(dl-sim $few -r 64 | sed -n 2p | cut -f 5)"
+}
+
+@test "goodput: what cannot be is refused" {
+	for bad in '--mode rapid' '--chips 0' '--chips many' '-m 9 --chips 8' \
+		'-k 9' '--slice 0' '--interrupted 0s' '--spread 1' \
+		'-t 0s' '-r 0' '--slice 1 --chips 2.4M' '--checkpoint :5s' \
+		'rest'; do
+		run dl-sim goodput $bad
+		echo "$bad: $status"
+		[ "$status" -eq 64 ]
+	done
+}
+
 @test "what cannot be is refused" {
 	for bad in '' 'fleet -m 0' 'fleet --grace soon' 'fleet --late never' \
 		'fleet -t 0s' 'fleet -t 1s+2s' 'fleet --apply blend:2' \
