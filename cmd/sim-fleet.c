@@ -25,6 +25,7 @@ enum {
 	SYNCERS,
 	LIARS,
 	DEATHS,
+	KILLED,
 	CUTS,
 	CRASHES,
 	ROUNDS,
@@ -52,6 +53,7 @@ static const struct option options[] = {
 	{"syncers", required_argument, NULL, SYNCERS},
 	{"liars", required_argument, NULL, LIARS},
 	{"deaths", required_argument, NULL, DEATHS},
+	{"kill", required_argument, NULL, KILLED},
 	{"cuts", required_argument, NULL, CUTS},
 	{"crashes", required_argument, NULL, CRASHES},
 	{"rounds", required_argument, NULL, ROUNDS},
@@ -67,6 +69,7 @@ struct settings {
 	struct dl_fleet_learner each; /* what all learners have in common */
 	const char *step_time;
 	uint32_t liars;
+	struct dl_fleet_kill *kill;
 };
 
 static uint32_t u32(const char *option, uint64_t max)
@@ -84,6 +87,25 @@ static void accidents(const char *option, int64_t *mean, int64_t *down)
 		*down = cmd_duration(option, colon + 1);
 	}
 	*mean = cmd_duration(option, text);
+	free(text);
+}
+
+/* "LEARNER:AT:DOWN", one more. */
+static void add_kill(struct settings *s)
+{
+	struct dl_fleet_config *c = &s->fleet;
+	char *text = dl_strdup(optarg), *rest = text;
+	char *learner = strsep(&rest, ":"), *at = strsep(&rest, ":");
+	struct dl_fleet_kill *k;
+
+	if (!rest)
+		cmd_usage("--kill %s: not LEARNER:AT:DOWN", optarg);
+	s->kill = dl_resize(s->kill, c->kills + 1, sizeof *s->kill);
+	k = &s->kill[c->kills++];
+	k->learner = (uint32_t)cmd_u64("--kill", learner, 0, c->learners - 1);
+	k->at_ns = cmd_duration("--kill", at);
+	k->down_ns = cmd_duration("--kill", rest);
+	c->kill = s->kill;
 	free(text);
 }
 
@@ -197,6 +219,9 @@ static int parse_machine(struct settings *s, int opt)
 		break;
 	case DEATHS:
 		accidents("--deaths", &c->death_ns, &c->down_ns);
+		break;
+	case KILLED:
+		add_kill(s);
 		break;
 	case CUTS:
 		accidents("--cuts", &c->cut_ns, &c->cut_for_ns);
@@ -384,5 +409,6 @@ int sim_fleet(int argc, char **argv)
 	}
 	dl_fleet_result_release(&r);
 	free(learner);
+	free(s.kill);
 	return status;
 }

@@ -101,7 +101,7 @@ static void node_happens(struct world *w, const struct event *e)
 	if (is_calm(w))
 		return;
 	if (e->what == DIE) {
-		node_die(w, e->m);
+		node_die(w, e->m, draw(w, w->config->down_ns));
 	} else if (e->what == DRAIN) {
 		n->draining = 1;
 		node_event(
@@ -185,6 +185,10 @@ static void happen(struct world *w, const struct event *e)
 	case STEP:
 		if (n->core && n->trainer == e->gen)
 			node_step(w, e->m);
+		break;
+	case KILL:
+		if (n->core && !is_calm(w))
+			node_die(w, e->m, e->down);
 		break;
 	case DIE:
 	case DRAIN:
@@ -279,6 +283,12 @@ static void make_nodes(struct world *w)
 		n->link = dl_alloc_array(c->syncers, sizeof *n->link);
 		n->version = dl_alloc_array(w->fragments, sizeof *n->version);
 		post(w, n->config->start_ns, BORN)->m = m;
+	}
+	for (size_t i = 0; i < c->kills; i++) {
+		struct event *e = post(w, c->kill[i].at_ns, KILL);
+
+		e->m = c->kill[i].learner;
+		e->down = c->kill[i].down_ns;
 	}
 }
 

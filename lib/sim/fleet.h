@@ -24,6 +24,12 @@ struct dl_fleet_learner {
 	int liar;
 };
 
+/* A learner's process that dies at a moment told before, and its successor. */
+struct dl_fleet_kill {
+	uint32_t learner;
+	int64_t at_ns, down_ns;
+};
+
 struct dl_fleet_config {
 	struct dl_sync_config sync;
 	enum dl_apply apply;
@@ -34,7 +40,9 @@ struct dl_fleet_config {
 	uint32_t syncers; /* fragment p is served by p mod syncers */
 	int64_t merge_ns;
 	/* Mean times between (0: never) and how long each lasts. */
-	int64_t death_ns, down_ns;    /* a learner's process */
+	int64_t death_ns, down_ns; /* a learner's process */
+	const struct dl_fleet_kill *kill;
+	size_t kills;
 	int64_t drain_ns;	      /* ... that ends on SIGTERM */
 	int64_t cut_ns, cut_for_ns;   /* a link */
 	int64_t trainer_ns, load_ns;  /* a trainer */

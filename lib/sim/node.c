@@ -118,10 +118,10 @@ static void end_process(struct world *w, struct node *n)
 	n->trainer = ++w->gens;
 }
 
-void node_die(struct world *w, uint32_t m)
+void node_die(struct world *w, uint32_t m, int64_t down)
 {
 	end_process(w, &w->node[m]);
-	post(w, draw(w, w->config->down_ns), BORN)->m = m;
+	post(w, down, BORN)->m = m;
 }
 
 /* A push's norm: about 1, now and then twice that. */

@@ -77,6 +77,7 @@ enum what {
 	TO_LEARNER, /* learn, over a link */
 	BORN,
 	DIE,
+	KILL, /* for down nanoseconds, whichever process it is */
 	DRAIN,
 	CONNECT,
 	CUT,
@@ -97,6 +98,7 @@ struct event {
 	uint64_t gen; /* of what it is about; void when that is gone */
 	size_t record;
 	int lie; /* made up: must be refused */
+	int64_t down;
 	union {
 		struct dl_sync_event sync;
 		struct dl_learn_event learn;
@@ -143,7 +145,7 @@ struct event *send_down(struct world *w, uint32_t m, uint32_t s,
 
 /* node.c */
 void node_born(struct world *w, uint32_t m);
-void node_die(struct world *w, uint32_t m);
+void node_die(struct world *w, uint32_t m, int64_t down);
 void node_event(struct world *w, uint32_t m, const struct dl_learn_event *ev);
 void node_step(struct world *w, uint32_t m);
 void node_trainer_dies(struct world *w, uint32_t m);

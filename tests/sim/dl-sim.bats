@@ -46,6 +46,18 @@ at_least() {
 	at_least "$(echo "$table" | field 3 goodput%)" 80
 }
 
+@test "who is killed at a moment is away until it is back" {
+	table=$(dl-sim fleet -m 2 -t 1s --jitter 0 --time 1000s \
+		--kill 1:100s:300s --kill 1:600s:200s)
+	at_least "$(echo "$table" | field 0 steps)" 995
+	at_least "$(echo "$table" | field 1 steps)" 495
+	at_least 500 "$(echo "$table" | field 1 steps)"
+	for bad in 2:1s:1s 1:1s 1:1s:x 1:1s:1s:1s; do
+		run dl-sim fleet -m 2 --kill $bad
+		[ "$status" -eq 64 ]
+	done
+}
+
 @test "the clock follows the fastest" {
 	at_least "$(dl-sim fleet -t 1s,3s --time 1000s | field total clock)" 950
 }
