@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Breaks a run on purpose, by a schedule that a seed makes, and checks it.
+"""Breaks runs on purpose, by a schedule that a seed makes, and measures them.
 
-    chaos.py soak|schedule [options]
+    chaos.py soak|schedule|goodput|scavenge [options]
 
-soak is a run under all kinds of faults, schedule only says which. Exits 0 when all held, 1 with a line for each thing that did not; then the
-run's folder is kept.
+soak is a run under all kinds of faults, schedule only says which; goodput and
+scavenge are as their modules say. Exits 0 when all held, 1 with a line for
+each thing that did not; then the folder of the runs is kept.
 """
 
 import argparse
@@ -13,36 +14,47 @@ import shutil
 import sys
 import tempfile
 
+import goodput
+import scavenge
 import soak
 from run import Failure
 
-MODES = {"soak": soak.soak, "schedule": soak.show}
+MODES = {"soak": (soak.soak, soak.USUAL), "schedule": (soak.show, soak.USUAL),
+         "goodput": (goodput.goodput, goodput.USUAL),
+         "scavenge": (scavenge.scavenge, scavenge.USUAL)}
 
 
 def arguments():
     p = argparse.ArgumentParser()
     p.add_argument("mode", choices=MODES)
     p.add_argument("--seed", default="1")
-    p.add_argument("--seconds", type=float, default=60)
+    p.add_argument("--seconds", type=float)
     p.add_argument("--learners", type=int, default=8)
-    p.add_argument("--step", type=float, default=0.05, help="seconds")
-    p.add_argument("--up", type=float, default=8,
+    p.add_argument("--step", type=float, help="seconds of a paced step")
+    p.add_argument("--up", type=float,
                    help="mean seconds between two faults of a process")
-    p.add_argument("--down", type=float, default=1,
+    p.add_argument("--down", type=float,
                    help="mean seconds that a fault lasts")
     p.add_argument("--patience", type=float, default=60,
                    help="seconds that the end may take")
     p.add_argument("-v", "--verbose", action="store_true")
     p.add_argument("--shim", help="the chaos shim, tests/chaos/shim.so")
-    return p.parse_args()
+    given = p.parse_args()
+    for name, usual in MODES[given.mode][1].items():
+        if getattr(given, name) is None:
+            setattr(given, name, usual)
+    return given
 
 
 def main():
     options = arguments()
-    print("#", " ".join(sys.argv[1:]), flush=True)
+    print("#", options.mode, *(f"--{name} {getattr(options, name)}" for name in
+                               ("seed", "learners", *MODES[options.mode][1])),
+          flush=True)
     folder = tempfile.mkdtemp(prefix="chaos-")
     try:
-        wrong = MODES[options.mode](options, os.path.realpath(folder))
+        mode = MODES[options.mode][0]
+        wrong = list(mode(options, os.path.realpath(folder)))
     except Failure as failure:
         wrong = [str(failure)]
     if wrong:

@@ -71,16 +71,23 @@ class Faults:
                               time.monotonic_ns()))
 
     def carry_out(self, schedule, seconds):
-        """Returns when it began, after so many seconds."""
-        moments = sorted([(f.at, 0, f) for f in schedule] +
-                         [(f.end, 1, f) for f in schedule])
+        return self.carry_out_all([(self, schedule)], seconds)
+
+    @staticmethod
+    def carry_out_all(hands, seconds):
+        """Of several runs at once, pairs of Faults and a schedule. Returns
+        when it began, after so many seconds."""
+        moments = sorted(
+            [(f.at, 0, f, i) for i, (_, s) in enumerate(hands) for f in s] +
+            [(f.end, 1, f, i) for i, (_, s) in enumerate(hands) for f in s])
         began = time.monotonic_ns()
-        for at, is_end, fault in [*moments, (seconds, 0, None)]:
+        for at, is_end, fault, i in [*moments, (seconds, 0, None, 0)]:
             while (left := began / 1e9 + at - time.monotonic()) > 0:
                 time.sleep(min(left, 0.2))
-                self.run.check_alive()
+                for hand, _ in hands:
+                    hand.run.check_alive()
             if fault and is_end:
-                self.end(fault)
+                hands[i][0].end(fault)
             elif fault:
-                self.begin(fault)
+                hands[i][0].begin(fault)
         return began

@@ -80,10 +80,14 @@ def members(text):
     return {row[0]: dict(zip(head, row)) for row in rows}
 
 
-def counted_steps(lines, wasted):
-    """Own steps that were pushed, but for those tokens that were wasted."""
+def counted_share(lines, wasted):
+    """Of the own steps, those that were pushed; but for those tokens that were
+    wasted."""
     fragments = lines[0]["config"]["fragments"]
     found = tape.pushes(lines).values()
     steps = sum(line["steps"] for line in found)
     tokens = sum(line["tokens"] for line in found)
-    return steps / fragments - (wasted * steps / tokens if tokens else 0)
+    made = sum(own_steps(lines, 0, lines[-1]["now"]).values())
+    if not made or not tokens:
+        return 0
+    return (steps / fragments - wasted * steps / tokens) / made

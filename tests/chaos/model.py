@@ -1,20 +1,24 @@
 """The small model and the text that chaos trains on."""
 
+import glob
 import os
 
-
-def text(path, lines):
-    with open(path, "w", encoding="ascii") as f:
-        for i in range(1, lines + 1):
-            print(f"{i} bottles, and if one of them falls: {i * i % 97} left.",
-                  file=f)
+MANUALS = os.path.join(os.path.dirname(__file__), "../../man/*.[0-9]")
 
 
-def make(run, fragments, width=16):
+def prose(path):
+    """What people wrote, 150 KB of it."""
+    with open(path, "wb") as out:
+        for name in sorted(glob.glob(MANUALS)):
+            with open(name, "rb") as page:
+                out.write(page.read())
+
+
+def make(run, fragments, width=16, context=16):
     """In the run's folder: m, layout.tsv and text."""
-    text(os.path.join(run.folder, "text"), 400)
-    run.call("dl-train", "init", "-q", "-L", "1", "-H", "2", "-d", str(width),
-             "-c", "16", "-s", "3", "m")
+    prose(os.path.join(run.folder, "text"))
+    run.call("dl-train", "init", "-q", "-f", "-L", "1", "-H", "2", "-d",
+             str(width), "-c", str(context), "-s", "3", "m")
     layout = run.call("dl-frag", "plan", "-n", str(fragments),
                       "m/model.safetensors")
     with open(os.path.join(run.folder, "layout.tsv"), "w",

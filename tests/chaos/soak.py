@@ -11,6 +11,7 @@ from faults import Faults
 from run import Run, Failure, wait_for
 
 FRAGMENTS, H = 4, 12
+USUAL = {"seconds": 60, "step": 0.05, "up": 8, "down": 1}
 
 
 def same_folders(a, b):
@@ -66,15 +67,14 @@ def summary(run, options, lines, done, began, members):
     possible = options.seconds / options.step * len(run.names)
     made = sum(figures.own_steps(lines, began, end).values())
     everybody = members["*"]
-    counted = figures.counted_steps(lines, int(everybody["wasted"]))
-    all_made = sum(figures.own_steps(lines, 0, end * 2).values())
+    counted = figures.counted_share(lines, int(everybody["wasted"]))
     merges = len(tape.events(lines, "merged"))
     print(f"# learners {len(run.names)}, faults {len(done)}, "
           f"merges {merges}, longest rest of the clock "
           f"{figures.longest_rest(lines, began, end):.1f} s")
     print(f"# live {100 * options.live:.1f}%, "
           f"own steps {100 * made / possible:.1f}% of what was possible, "
-          f"counted {100 * counted / all_made:.1f}% of them, "
+          f"counted {100 * counted:.1f}% of them, "
           f"wasted tokens {everybody['wasted']}, "
           f"participation {everybody['took-part']}")
     found = figures.recoveries(lines, done)
