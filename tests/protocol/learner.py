@@ -74,12 +74,14 @@ class Learner:
                             for f in self.fragments)
             versions = [("versions",
                          Tensor("U64", [len(self.fragments), 2], data))]
+        link.say("hello", self.hello_fields(), versions)
+
+    def hello_fields(self):
         more = {}
         if self.streams > 1:
             more = dict(streams=self.streams, window=1 << 20)
-        link.say("hello", hello(self.name, instance=self.instance,
-                                clock=self.clock, steps=self.steps,
-                                tokens=self.tokens, **more), versions)
+        return hello(self.name, instance=self.instance, clock=self.clock,
+                     steps=self.steps, tokens=self.tokens, **more)
 
     def tell_step(self):
         self.told = time.monotonic()

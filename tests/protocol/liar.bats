@@ -45,7 +45,7 @@ again() {
 }
 
 @test "what members lie about is refused, counted, and leaves no trace" {
-	keys ann ben syncer $refused report twice
+	keys ann ben syncer $refused layout shape report fast old twice
 	link=tcp:127.0.0.1:0
 	syncer -H 24 --key syncer.key --authorized authorized --record pushes
 	wait_for has 1 "listens at tcp" syncer.log
@@ -58,6 +58,8 @@ again() {
 	for lie in $refused; do
 		lies "$lie"
 	done
+	lies layout
+	lies shape
 	for lie in $refused; do
 		ends "$lie"
 	done
@@ -68,8 +70,19 @@ again() {
 	told count "refused count"
 	told base "refused base"
 	told clock "refused clock"
-	lies report
-	ends report
+	ends layout 65
+	has 1 "refused: this run has another layout" layout.log
+	ends shape 1
+	has 1 "shape is gone: push of .* has another shape than" syncer.log
+	for lie in report fast old; do
+		lies "$lie"
+	done
+	for lie in report fast old; do
+		ends "$lie"
+	done
+	# What was made from an old version is as good as any.
+	has 1 "^round" old.log
+	! grep refused old.log
 	lies twice
 	ends twice
 	has 2 again twice.log
@@ -80,10 +93,10 @@ again() {
 	dl-stat -t tape >stat
 	cat stat
 	for lie in nan:finite inf:finite huge:norm empty:empty count:count \
-		base:base clock:clock report:clock; do
+		base:base clock:clock report:clock fast:rate; do
 		grep -q "^${lie%:*}	.*	${lie#*:}:[1-9][0-9]*	" stat
 	done
-	! grep -E "^(ann|ben|twice)	" stat | cut -f 13 | grep '[a-z]'
+	! grep -E "^(ann|ben|old|twice)	" stat | cut -f 13 | grep '[a-z]'
 	again >with
 	cmp store/HEAD again/HEAD
 	diff -r store/global again/global

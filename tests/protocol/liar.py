@@ -10,12 +10,16 @@ takes part as learner.py does, but in one thing, by LIE:
     empty        says that a push is of no tokens
     count        says that it is of more steps than were reported
     base         says that it starts from a version never issued
+    old          says that it starts from the first version, all the time
     clock        says that it was made at a step that is far ahead
     report       reports a clock that is far ahead, with each step
+    fast         reports a thousand million steps, with each step
+    layout       says that its model is cut otherwise
+    shape        pushes the tensors of such a one
     twice        sends each push twice
 
-and prints a line for every word it gets on a push, until 6 have come (twice:
-and one of them, that it is in a round) or the connection is over.
+and prints a line for every word it gets on a push, until 6 have come (old,
+twice: and one of them, that it is in a round) or the connection is over.
 """
 import argparse
 import sys
@@ -26,7 +30,8 @@ from link import DATA, Gone, Link
 
 VALUES = dict(nan=float("nan"), inf=float("inf"), huge=1e6)
 FIELDS = dict(empty=dict(tokens=0), count=dict(steps=10**9, tokens=10**9),
-              base=dict(base="1.999999"), clock=dict(step=2**62))
+              base=dict(base="1.999999"), old=dict(base="1.0"),
+              clock=dict(step=2**62))
 
 
 class Enough(Exception):
@@ -37,7 +42,11 @@ class Liar(Learner):
     def __init__(self, name, lie):
         super().__init__(name, step_time=0.02)
         self.lie, self.words = lie, 0
-        self.counts = lie != "twice"
+        self.counts = lie not in ("old", "twice")
+
+    def hello_fields(self):
+        more = dict(layout="0" * 64) if self.lie == "layout" else {}
+        return dict(super().hello_fields(), **more)
 
     def train(self, f):
         super().train(f)
@@ -49,7 +58,12 @@ class Liar(Learner):
         return dict(super().push_fields(p), **FIELDS.get(self.lie, {}))
 
     def push(self, p):
+        f = self.fragments[p]
+        true = f.tensors
+        if self.lie == "shape":
+            f.tensors = [(name, [n, 1], n) for name, _, n in true]
         super().push(p)
+        f.tensors = true
         if self.lie == "twice":
             push = self.fragments[p].sent[-1]
             self.link.say("push", push.fields, push.tensors, DATA)
@@ -59,6 +73,10 @@ class Liar(Learner):
         if self.lie == "report":
             self.link.say("step", dict(clock=2**62, steps=self.steps,
                                        tokens=self.tokens, loss=5.5))
+        if self.lie == "fast":
+            steps = self.steps + 10**9
+            self.link.say("step", dict(clock=self.clock, steps=steps,
+                                       tokens=steps * self.TOKENS, loss=5.5))
 
     def on_taken(self, f, m):
         super().on_taken(f, m)
