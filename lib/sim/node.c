@@ -124,10 +124,11 @@ void node_die(struct world *w, uint32_t m, int64_t down)
 	post(w, down, BORN)->m = m;
 }
 
-/* A push's norm: about 1, now and then twice that. */
-static double draw_norm(struct world *w)
+/* A push's norm: steps go about 1 far, now and then twice that, and each its
+ * own way. */
+static double draw_norm(struct world *w, uint64_t steps)
 {
-	return dl_exact_exp(0.3 * dl_rng_normal(&w->rng));
+	return sqrt((double)steps) * dl_exact_exp(0.3 * dl_rng_normal(&w->rng));
 }
 
 static void do_copy(
@@ -154,7 +155,7 @@ static void do_copy(
 		.base = a->base,
 		.steps = a->steps,
 		.tokens = a->tokens,
-		.norm = draw_norm(w),
+		.norm = draw_norm(w, a->steps),
 	};
 	if (chance(w, w->config->copy_fails))
 		n->broken = 1;

@@ -118,17 +118,28 @@ static int issued(const struct fragment *f, struct dl_version base)
 	return dl_version_cmp(base, f->origin) <= 0;
 }
 
-/* The median norm a step: a push of many steps is longer than one of few, and
- * during a warm-up the first have few. 0 while too few are known. */
-static double usual_norm(const struct fragment *f)
+/* Of a merged contribution; 0 before the first. */
+static double usual_steps(const struct dl_sync *s)
 {
-	double v[DL_NORMS_KEPT];
+	return s->contributions
+		       ? (double)s->contributed_steps / (double)s->contributions
+		       : 0;
+}
+
+/* The norm that a push of so many steps has, by the median norm a step: many
+ * steps go farther than few, and during a warm-up the first have few. But not
+ * so much farther, where they turn about or go to and fro: a push of few may be
+ * as long as a usual one. 0 while too few are known. */
+static double usual_norm(
+	const struct dl_sync *s, const struct fragment *f, double steps)
+{
+	double v[DL_NORMS_KEPT], usual = usual_steps(s);
 	size_t n = f->norms < DL_NORMS_KEPT ? f->norms : DL_NORMS_KEPT;
 
 	if (n < DL_NORMS_NEEDED)
 		return 0;
 	memcpy(v, f->norm, n * sizeof *v);
-	return median(v, n);
+	return median(v, n) * (steps > usual ? steps : usual);
 }
 
 void remember_norm(struct fragment *f, double norm)
@@ -159,7 +170,7 @@ enum dl_refusal judge_push(const struct dl_sync *s, const struct learner *l,
 	const struct dl_sync_event *ev, double *scale)
 {
 	const struct fragment *f = &s->fragment[ev->fragment];
-	double usual = usual_norm(f) * (double)ev->steps;
+	double usual = usual_norm(s, f, (double)ev->steps);
 
 	*scale = 1;
 	if (s->phase > COLLECTING)

@@ -596,6 +596,30 @@ static void test_norms(void)
 	rig_release(&r);
 }
 
+/* Norms that do not rise with the steps: those of steps that go to and fro. */
+static void test_norms_of_few_steps(void)
+{
+	const struct dl_sync_action *a;
+	struct dl_sync_event ev;
+	struct rig r;
+
+	rig_init(&r);
+	rig_pair(&r, 400);
+	for (uint64_t i = 1; i <= DL_NORMS_NEEDED; i++) {
+		ev = good_push(&r, "a", i, 400);
+		ev.steps = 40;
+		tell(&r, ev);
+		merged(&r, 0);
+	}
+	ev = good_push(&r, "b", 1, 400);
+	ev.steps = 1;
+	tell(&r, ev);
+	a = said(&r, DL_ACT_TAKEN, "b");
+	ok(!a->refusal && a->scale == 1,
+		"a push of few steps may be as long as a usual one");
+	rig_release(&r);
+}
+
 static void test_identity(void)
 {
 	struct dl_sync_saved saved;
@@ -876,6 +900,7 @@ int main(void)
 	test_barred();
 	test_reports();
 	test_norms();
+	test_norms_of_few_steps();
 	test_identity();
 	test_epochs();
 	test_return();
