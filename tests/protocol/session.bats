@@ -102,6 +102,17 @@ damaged() {
 	damaged truncate
 }
 
+@test "a bit changed at any byte of what a syncer says is not acted on" {
+	output=$(timeout 120 python3 "$protocol/syncer.py" \
+		syncer.key keys/ann.key "$scratch" 2>learners.log)
+	echo "$output"
+	read -r preface welcome values held <<<"$output"
+	[ "$preface" -lt "$welcome" ] && [ "$welcome" -lt "$values" ]
+	[ "$held" -eq 41 ] # all of them, in the end
+	[ "$(wc -l <<<"$output")" -eq 1 ]
+	[ "$(grep -vc "trying again$" learners.log)" -eq 0 ]
+}
+
 @test "a peer that says a byte a second is sent away" {
 	run attack slow
 	[[ "$output" == gone:* ]]

@@ -1,5 +1,5 @@
-"""Sessions, from dl-protocol(7): the client's side of a Noise_IK handshake and
-the sealing of frames. Pure but for randomness: bytes in, bytes out."""
+"""Sessions, from dl-protocol(7): both sides of a Noise_IK handshake and the
+sealing of frames. Pure but for randomness: bytes in, bytes out."""
 import hashlib
 import hmac
 import struct
@@ -120,3 +120,29 @@ class Handshake:
     def split(self):
         """The ciphers to send with and to receive with."""
         return [Cipher(self.suite, key[:32]) for key in self.derive(b"")]
+
+
+class Answer(Handshake):
+    """The same as its responder."""
+
+    def __init__(self, suite, private, prologue, ephemeral):
+        super().__init__(suite, private, public_key(private), prologue,
+                         ephemeral)
+
+    def first(self, message):
+        self.theirs = message[:32]
+        self.mix_hash(self.theirs)
+        self.mix_key(dh(self.private, self.theirs))
+        self.client = self.open(message[32:80])
+        self.mix_key(dh(self.private, self.client))
+        return self.open(message[80:])
+
+    def second(self, payload=b""):
+        e = public_key(self.ephemeral)
+        self.mix_hash(e)
+        self.mix_key(dh(self.ephemeral, self.theirs))
+        self.mix_key(dh(self.ephemeral, self.client))
+        return e + self.seal(payload)
+
+    def split(self):
+        return super().split()[::-1]
