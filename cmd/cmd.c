@@ -221,6 +221,17 @@ int64_t cmd_period(const char *option, const char *arg)
 	return v;
 }
 
+void cmd_every(
+	const char *option, const char *arg, uint64_t *steps, int64_t *ns)
+{
+	*steps = 0;
+	*ns = 0;
+	if (strspn(arg, "0123456789") == strlen(arg))
+		*steps = cmd_u64(option, arg, 1, UINT64_MAX);
+	else
+		*ns = cmd_period(option, arg);
+}
+
 /* The name of a file, also of one that is not there yet, by which it is known
  * whatever leads to it; NULL when its folder is not there. */
 static char *place_of(const char *path)

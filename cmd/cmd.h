@@ -71,6 +71,9 @@ uint64_t cmd_size(const char *option, const char *arg);
 uint64_t cmd_rate(const char *option, const char *arg); /* bytes a second */
 int64_t cmd_duration(const char *option, const char *arg);
 int64_t cmd_period(const char *option, const char *arg); /* above 0 */
+/* How often: steps when it is a bare number, else a period; the other is 0. */
+void cmd_every(
+	const char *option, const char *arg, uint64_t *steps, int64_t *ns);
 
 /* Exit 64 when two options would write one file; a path may be NULL, and "-" is
  * no file. */

@@ -1,7 +1,10 @@
 #include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/mem.h"
 #include "base/num.h"
 #include "base/spawn.h"
@@ -16,7 +19,8 @@ static const char usage[] =
 	"                [--apply how] [--wait | --no-wait]\n"
 	"                [--heartbeat duration] [--poll duration]\n"
 	"                [--drain duration] [--stop-timeout duration]\n"
-	"                [--scratch folder] [--key file] [--streams n]\n"
+	"                [--scratch folder] [--save-every steps | time]\n"
+	"                [--state folder] [--key file] [--streams n]\n"
 	"                [--window size] [--rate rate] [--buffers size]\n"
 	"                [--congestion name] [--insecure] link -- command ...\n"
 	"       dl-learn -h | -V\n";
@@ -32,6 +36,8 @@ enum {
 	DRAIN,
 	STOP_TIMEOUT,
 	SCRATCH,
+	SAVE_EVERY,
+	STATE,
 	KEY,
 	INSECURE,
 };
@@ -49,6 +55,8 @@ static const struct option options[] = {
 	{"drain", required_argument, NULL, DRAIN},
 	{"stop-timeout", required_argument, NULL, STOP_TIMEOUT},
 	{"scratch", required_argument, NULL, SCRATCH},
+	{"save-every", required_argument, NULL, SAVE_EVERY},
+	{"state", required_argument, NULL, STATE},
 	{"key", required_argument, NULL, KEY},
 	{"insecure", no_argument, NULL, INSECURE},
 	LINK_LONG,
@@ -124,6 +132,12 @@ static void read_option(struct learn_options *o, int opt)
 	case SCRATCH:
 		o->scratch = optarg;
 		break;
+	case SAVE_EVERY:
+		cmd_every("--save-every", optarg, &o->save_steps, &o->save_ns);
+		break;
+	case STATE:
+		o->state = optarg;
+		break;
 	case KEY:
 		o->key = optarg;
 		break;
@@ -160,6 +174,33 @@ static void check_data(struct learn_options *o)
 	data_check(&o->data);
 }
 
+static const int64_t save_period = 600 * DL_SECOND; /* of --state */
+
+/* Makes the folder, and finds the name that it has wherever a trainer goes. */
+static char *take_state(struct learn_options *o)
+{
+	struct dl_err e;
+	char *path;
+	int code;
+
+	if (!o->state)
+		return NULL;
+	code = dl_make_folder(o->state, &e);
+	if (code)
+		exit(cmd_fail(&e));
+	path = realpath(o->state, NULL);
+	if (!path)
+		cmd_die(DL_CANTCREAT, "%s: %s", o->state, strerror(errno));
+	/* Trainers get it in a line of words. */
+	if (strpbrk(path, " \n"))
+		cmd_usage("--state %s: a space or a newline is in its name",
+			o->state);
+	o->state = path;
+	if (!o->save_steps && !o->save_ns)
+		o->save_ns = save_period;
+	return path;
+}
+
 int main(int argc, char **argv)
 {
 	struct learn_options o = {.insecure = DL_INSECURE_NO,
@@ -168,6 +209,7 @@ int main(int argc, char **argv)
 		.drain_ns = 20 * DL_SECOND,
 		.stop_ns = 30 * DL_SECOND};
 	struct dl_key *key;
+	char *state;
 	int opt, code;
 	struct dl_err e;
 
@@ -195,8 +237,10 @@ int main(int argc, char **argv)
 	/* Who has a key is called what goes with it. */
 	if (!*o.name && !o.key)
 		default_name(&o);
+	state = take_state(&o);
 	/* Nobody need hear of a learner that cannot train. */
 	code = dl_spawn_check(*o.command, &e) ? cmd_fail(&e) : learner_run(&o);
 	dl_key_free(key);
+	free(state);
 	return code;
 }

@@ -18,7 +18,7 @@ struct drain {
 };
 #define DRAIN_INIT                                                             \
 	{                                                                      \
-		INT64_MAX, 0, 0                                                  \
+		INT64_MAX, 0, 0                                                \
 	}
 
 int drain_asked(const struct learner *l);

@@ -47,21 +47,26 @@ int learner_begin(
 		!dl_name_ok(m->run, strlen(m->run)))
 		return dl_fail(e, DL_PROTOCOL, "welcome contradicts itself");
 	strcpy(l->run, m->run);
+	l->epoch = m->epoch;
 	code = identity_take(l, m, e);
 	if (code)
 		return code;
 	for (uint32_t p = 0; p < l->layout.fragments; p++)
 		bytes += l->layout.fragment[p].elements * sizeof(float);
 	/* The model when it is loaded, two files a fragment, small ones. */
-	code = dl_scratch_open(
-		&l->scratch, l->options->scratch, 3 * bytes + (4 << 20), e);
+	code = dl_scratch_open(&l->scratch, l->options->scratch,
+		(3 + saves_models(l->options)) * bytes + (4 << 20), e);
 	if (code)
 		return code;
 	weights_init(&l->weights, &l->layout, &l->scratch, l->options->push);
 	code = dl_coded_check(&l->layout, &l->weights.quant, e);
 	if (!code)
 		code = make_core(l, m, e);
-	return code ? code : trainer_begin(l, e);
+	if (!code)
+		code = trainer_begin(l, e);
+	if (!code)
+		saves_begin(l);
+	return code;
 }
 
 static void send_step(struct learner *l, const struct dl_learn_action *a)
@@ -153,9 +158,9 @@ void learner_finish(struct learner *l)
 {
 	int64_t now = dl_now();
 
+	l->finishing = 1;
 	trainer_stop(l, now);
 	uplink_part(l, now);
-	l->finishing = 1;
 }
 
 void learner_fail(struct learner *l, const struct dl_err *why)
@@ -194,7 +199,8 @@ static int turn(struct learner *l, struct dl_err *e)
 	uplink_work(l, now); /* what the trainer's step has led to */
 	drain_work(l, now);
 	learner_show(l, 0);
-	if (l->finishing && trainer_stopped(l) && uplink_closed(l))
+	if (l->finishing && trainer_stopped(l) && uplink_closed(l) &&
+		saves_idle(l))
 		l->over = 1;
 	if (l->over)
 		return 0;
@@ -223,6 +229,7 @@ int learner_run(const struct learn_options *o)
 		.loss = NAN,
 		.loop = DL_LOOP_INIT,
 		.scratch = DL_SCRATCH_INIT,
+		.saves = SAVES_INIT,
 		.status = CMD_STATUS_INIT,
 		.shown_at = dl_now(),
 		.drain = DRAIN_INIT};
@@ -237,6 +244,7 @@ int learner_run(const struct learn_options *o)
 	learner_show_end(&l);
 	uplink_release(&l);
 	trainer_release(&l);
+	saves_release(&l);
 	weights_release(&l.weights);
 	dl_learn_free(l.core);
 	dl_layout_release(&l.layout);

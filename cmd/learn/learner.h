@@ -6,6 +6,7 @@
 #define CMD_LEARN_LEARNER_H
 
 #include "cmd/learn/drain.h"
+#include "cmd/learn/saves.h"
 #include "cmd/learn/trainer.h"
 #include "cmd/learn/uplink.h"
 #include "cmd/learn/weights.h"
@@ -28,6 +29,9 @@ struct learn_options {
 	const char *apply;  /* NULL: what the syncer says */
 	int wait;	    /* -1: what the syncer says */
 	const char *scratch;
+	const char *state;   /* where saves outlive the learner; NULL */
+	uint64_t save_steps; /* between two; 0: */
+	int64_t save_ns;     /* ... time; 0: none are made */
 	int64_t heartbeat_ns, poll_ns, drain_ns, stop_ns;
 };
 
@@ -37,6 +41,7 @@ struct learner {
 	struct dl_loop loop;
 	struct dl_layout layout; /* from the first welcome on, as all below */
 	char run[DL_NAME_MAX + 1];
+	uint64_t epoch;		   /* of the last welcome */
 	char name[DL_NAME_MAX + 1]; /* the options', then as welcomed */
 	uint64_t slot;		    /* of its data, likewise */
 	struct dl_scratch scratch;
@@ -44,6 +49,7 @@ struct learner {
 	struct weights weights;
 	struct dl_rate rate; /* of pushes */
 	struct trainer trainer;
+	struct saves saves;
 	struct uplink uplink;
 	struct cmd_status status;
 	int64_t shown_at; /* the last status line */

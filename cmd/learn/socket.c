@@ -60,6 +60,7 @@ static int on_welcome(
 		return dl_fail(e, DL_PROTOCOL, "now serves another run");
 	weights_expect_updates(&l->weights, strcmp(m->global, "f32") != 0);
 	weights_rename(&l->weights, m->origins, m->versions);
+	l->epoch = m->epoch;
 	up->welcomed = 1;
 	up->failures = 0;
 	up->conn.config.data.data = UINT64_MAX;

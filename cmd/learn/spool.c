@@ -90,6 +90,7 @@ static void welcome(struct spool_link *s, uint64_t clock, const struct look *k)
 	}
 	weights_expect_updates(
 		&s->learner->weights, strcmp(s->latest.global, "f32") != 0);
+	s->learner->epoch = s->epoch;
 	s->learner->uplink.welcomed = 1;
 	s->ending = 0;
 	s->stale = 1;

@@ -189,11 +189,45 @@ static unsigned long long clock_of(const struct learner *l)
 	return dl_learn_clock(l->core);
 }
 
+/* The last save has what a model lacks: moments, tensors that are nobody
+ * else's. The anchors are all that counts for the run. */
+static void begin_restore(struct learner *l)
+{
+	dl_host_ask(l->trainer.host, "restore %s", saves_last(l));
+	l->trainer.restoring = l->trainer.working = 1;
+	saves_tried(l);
+}
+
+static void set_anchors(struct learner *l)
+{
+	struct trainer *t = &l->trainer;
+	struct dl_err e;
+
+	t->working = 1;
+	for (uint32_t p = 0; p < l->layout.fragments; p++) {
+		char *path = file_of(l, "apply", p);
+		int code = weights_write_anchor(&l->weights, p, path, &e);
+
+		dl_host_say(t->host, "apply %u %s set", p, path);
+		t->working++;
+		free(path);
+		if (code) {
+			learner_fail(l, &e);
+			return;
+		}
+	}
+	dl_host_say(t->host, "clock %llu", clock_of(l));
+}
+
 static void begin_load(struct learner *l)
 {
 	struct trainer *t = &l->trainer;
 	struct dl_err e;
 
+	if (saves_last(l)) {
+		begin_restore(l);
+		return;
+	}
 	if (weights_write_model(&l->weights, t->model, &e)) {
 		learner_fail(l, &e);
 		return;
@@ -295,6 +329,21 @@ static void finish(struct learner *l)
 		weights_find(&l->weights, a.fragment, a.seq)->written = 1;
 }
 
+static void begin_save(struct learner *l, int64_t now)
+{
+	dl_host_ask(l->trainer.host, "save %s", saves_ask(l, now));
+	l->trainer.saving = 1;
+}
+
+/* Must the job wait for something else? */
+static int waits(
+	struct learner *l, const struct dl_learn_action *a, int64_t now)
+{
+	if (a->kind == DL_LA_GO && saves_due(l, now))
+		begin_save(l, now);
+	return l->trainer.saving || (a->kind == DL_LA_LOAD && saves_finding(l));
+}
+
 /* Orders without an answer are done at once; the next that has one waits. */
 static void begin_jobs(struct learner *l, int64_t now)
 {
@@ -303,6 +352,8 @@ static void begin_jobs(struct learner *l, int64_t now)
 	while (t->ready && !t->working && t->jobs && !t->stopping) {
 		struct dl_learn_action a = t->job[0];
 
+		if (waits(l, &a, now))
+			break;
 		begin(l, &a, now);
 		if (!t->working)
 			finish(l);
@@ -323,6 +374,7 @@ static void on_step(
 	t->ready = 1;
 	t->stepped = 1;
 	t->deaths = 0;
+	saves_step(l);
 	l->loss = ev->loss;
 	learner_event(l, &step);
 }
@@ -342,7 +394,8 @@ static void on_death(
 	struct trainer *t = &l->trainer;
 	struct dl_learn_event reset = {.kind = DL_LE_RESET, .now = now};
 
-	t->ready = t->working = 0;
+	t->ready = t->working = t->saving = t->restoring = 0;
+	saves_death(l, &ev->err);
 	if (ev->wanted || t->stopping)
 		return;
 	read_pushes(l, now);
@@ -359,6 +412,28 @@ static void on_death(
 		cmd_warn("%s: starting it again", ev->err.text);
 	}
 	learner_event(l, &reset);
+}
+
+/* Orders are answered one after the other; why: the trainer refused. */
+static void on_answer(struct learner *l, const struct dl_err *why)
+{
+	struct trainer *t = &l->trainer;
+
+	if (t->restoring) {
+		t->restoring = t->working = 0;
+		if (why) {
+			saves_distrust(l, why->text);
+			begin_load(l);
+		} else {
+			set_anchors(l);
+		}
+	} else if (t->working) {
+		if (!--t->working)
+			finish(l);
+	} else if (t->saving) {
+		t->saving = 0;
+		saves_done(l, why);
+	}
 }
 
 static void restart(struct learner *l, int64_t now)
@@ -392,9 +467,10 @@ void trainer_work(struct learner *l, int64_t now)
 			on_step(l, &ev, now);
 			break;
 		case DL_HOST_ANSWER:
+			on_answer(l, NULL);
+			break;
 		case DL_HOST_REFUSED:
-			if (t->working && !--t->working)
-				finish(l);
+			on_answer(l, &ev.err);
 			break;
 		case DL_HOST_DIED:
 			on_death(l, &ev, now);
@@ -413,6 +489,8 @@ void trainer_stop(struct learner *l, int64_t now)
 		return;
 	t->stopping = 1;
 	t->start_at = INT64_MAX;
+	if (saves_due(l, now))
+		begin_save(l, now);
 	dl_host_stop(t->host, now);
 }
 

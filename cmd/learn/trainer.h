@@ -20,8 +20,10 @@ struct trainer {
 	/* Actions of the core, oldest first; the first may be at work. */
 	struct dl_learn_action *job;
 	size_t jobs, cap;
-	int ready;   /* the trainer reads orders */
-	int working; /* jobs[0] waits for an answer */
+	int ready;     /* the trainer reads orders */
+	int working;   /* jobs[0] waits for an answer */
+	int restoring; /* ... and has got no more than `restore` for it */
+	int saving;    /* it has got `save` */
 	int stopping;
 	int stepped;	  /* ever */
 	unsigned deaths;  /* in a row, without a step */
@@ -32,8 +34,8 @@ struct trainer {
 int trainer_begin(struct learner *l, struct dl_err *e);
 void trainer_release(struct learner *l);
 
-/* An action of the core that is the trainer's: LOAD, IMPORT, COPY, APPLY, CLOCK,
- * GO, FINISH. */
+/* An action of the core that is the trainer's: LOAD, IMPORT, COPY, APPLY,
+ * CLOCK, GO, FINISH. */
 void trainer_do(struct learner *l, const struct dl_learn_action *a);
 /* One that waits for its first or next model gets none: this learner is about
  * to leave. */

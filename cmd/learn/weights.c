@@ -133,6 +133,12 @@ static int write_fragment(struct weights *w, uint32_t p, const float *values,
 	return bad ? DL_IOERR : 0;
 }
 
+int weights_write_anchor(
+	struct weights *w, uint32_t p, const char *path, struct dl_err *e)
+{
+	return write_fragment(w, p, w->anchor[p], NULL, path, e);
+}
+
 int weights_has(const struct weights *w, uint32_t p, struct dl_version version)
 {
 	return w->came[p].values &&

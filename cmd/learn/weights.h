@@ -79,6 +79,9 @@ void weights_forget_asked(struct weights *w);
 void weights_adopt(struct weights *w, const struct dl_learn *core);
 /* Writes the model of the anchors. */
 int weights_write_model(struct weights *w, const char *path, struct dl_err *e);
+/* Writes the anchor of p as a record. */
+int weights_write_anchor(
+	struct weights *w, uint32_t p, const char *path, struct dl_err *e);
 /* Is it that version which waits? Not when a newer one has come since. */
 int weights_has(const struct weights *w, uint32_t p, struct dl_version version);
 /* Writes what the trainer is to apply for that DL_LA_APPLY, which waits, and
