@@ -11,7 +11,7 @@ printf '#target\texecutions\tedges\tfinding\n'
 for target; do
 	mkdir -p "work/$target"
 	case $target in
-	input) memory=160 ;; # the window of a zstd frame
+	checkpoint | input) memory=160 ;; # the window of a zstd frame
 	*) memory=64 ;;
 	esac
 	set -- -max_total_time="$seconds" -max_len=4096 -timeout=20 \

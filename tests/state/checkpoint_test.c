@@ -594,12 +594,23 @@ static void add_file(const char *path, struct dl_buf *out)
 	close(fd);
 }
 
+/* The most memory that this process ever had, in kB. */
+static long peak(void)
+{
+	struct rusage usage;
+
+	if (getrusage(RUSAGE_SELF, &usage))
+		exit(1);
+	return usage.ru_maxrss;
+}
+
 /* What follows the end, however it is packed. */
 static void test_after(void)
 {
 	struct dl_buf plain = DL_BUF_INIT, whole = DL_BUF_INIT;
 	struct dl_output o;
 	struct dl_err e;
+	long before;
 
 	must(dl_read_file(good, SIZE_MAX, &plain, &e), &e, "read");
 	add_file(good, &whole);
@@ -622,7 +633,9 @@ static void test_after(void)
 	for (int i = 0; i < 256; i++)
 		must(dl_output_write(&o, whole.data, 1 << 20, &e), &e, "write");
 	must(dl_output_commit(&o, &e), &e, "commit");
+	before = peak();
 	refused("256 MB of nothing", "bytes after its last entry");
+	ok(peak() - before < 64 << 10, "in the memory of some MB");
 	dl_buf_free(&plain);
 	dl_buf_free(&whole);
 }
