@@ -6,6 +6,21 @@
 
 enum { RECORD = SYNC_OPTIONS, WITHOUT };
 
+/* A tape alone tells decisions; values need all of the rest. */
+static void take_operands(struct replay_options *o, int n, char **arg)
+{
+	int rest = o->record || o->sync.store || n == 2;
+
+	if (n < 1 || n > 2)
+		cmd_usage("replay: a tape, and perhaps the model that the run "
+			  "began with");
+	if (rest && (!o->record || !o->sync.store || n != 2))
+		cmd_usage("replay: --record, the new --store and the model go "
+			  "together");
+	o->tape = arg[0];
+	o->sync.model = arg[1];
+}
+
 int sync_replay(int argc, char **argv)
 {
 	static const char shorts[] = "+" SYNC_SHORT CMD_SHORT;
@@ -27,13 +42,7 @@ int sync_replay(int argc, char **argv)
 			cmd_common_option(opt);
 	if (o.without && !dl_name_ok(o.without, strlen(o.without)))
 		cmd_usage("--without %s: not a name", o.without);
-	if (argc - optind != 2)
-		cmd_usage("replay: a tape, and the model that the run began "
-			  "with");
-	if (!o.sync.store || !o.record)
-		cmd_usage("replay: where are --record and the new --store?");
-	o.tape = argv[optind];
-	o.sync.model = argv[optind + 1];
+	take_operands(&o, argc - optind, argv + optind);
 	code = replay_run(&o, &e);
 	if (code)
 		return cmd_fail(&e);

@@ -38,6 +38,7 @@ static const char usage[] =
 	"                base delta ...\n"
 	"       dl-sync attach [-q] [--as name] [--allow role] socket\n"
 	"       dl-sync check [-q] file|store ...\n"
+	"       dl-sync replay [-q] [--without name] tape\n"
 	"       dl-sync replay [-q] [--layout file] [--fragments n]\n"
 	"                [--preset name] [--rule name] [--outer-lr rate]\n"
 	"                [--momentum mu] [--nesterov | --no-nesterov]\n"

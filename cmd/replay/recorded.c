@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/mem.h"
-#include "tensor/records.h"
 
 static int compare(const void *a, const void *b)
 {
@@ -42,7 +42,9 @@ static int add(struct recorded *r, const char *folder, const char *name,
 	struct dl_records file;
 	int rc;
 
-	r->push = dl_resize(r->push, r->n + 1, sizeof *r->push);
+	if (!(r->n & (r->n - 1)))
+		r->push = dl_resize(
+			r->push, r->n ? 2 * r->n : 1, sizeof *r->push);
 	p = &r->push[r->n++];
 	*p = (struct recorded_push){.path = dl_sprintf("%s/%s", folder, name)};
 	rc = dl_records_open(&file, p->path, e);
@@ -79,15 +81,62 @@ void recorded_close(struct recorded *r)
 	*r = (struct recorded){0};
 }
 
-const char *recorded_find(
+const struct recorded_push *recorded_find(
 	const struct recorded *r, const struct dl_sync_event *ev)
 {
 	struct recorded_push key = {.instance = ev->instance,
 		.fragment = ev->fragment,
 		.seq = ev->seq};
-	const struct recorded_push *found;
+	size_t low = 0, high = r->n;
 
 	strcpy(key.learner, ev->learner);
-	found = r->n ? bsearch(&key, r->push, r->n, sizeof key, compare) : NULL;
-	return found ? found->path : NULL;
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (compare(&r->push[mid], &key) < 0)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low < r->n && !compare(&r->push[low], &key) ? &r->push[low]
+							   : NULL;
+}
+
+const struct recorded_push *recorded_next(
+	const struct recorded *r, const struct recorded_push *push)
+{
+	const struct recorded_push *next = push + 1;
+
+	return next < r->push + r->n && !compare(push, next) ? next : NULL;
+}
+
+static int check_name(
+	const struct dl_records *file, const char *path, struct dl_err *e)
+{
+	const char *slash = strrchr(path, '/');
+	unsigned char block[1 << 16];
+	char hex[DL_HASH_HEX];
+	struct dl_hash h;
+	size_t n;
+
+	dl_hash_init(&h);
+	for (uint64_t at = 0; at < file->size; at += n) {
+		n = file->size - at < sizeof block ? (size_t)(file->size - at)
+						   : sizeof block;
+		if (dl_records_read(file, at, block, n, e))
+			return e->code;
+		dl_hash_add(&h, block, n);
+	}
+	dl_hash_hex(&h, hex);
+	return strcmp(slash + 1, hex)
+		       ? dl_fail(e, DL_DATA, "%s: not the bytes of its name",
+				 path)
+		       : 0;
+}
+
+int recorded_read(struct dl_records *file, const char *path, struct dl_err *e)
+{
+	int code = dl_records_open(file, path, e);
+
+	return code ? code : check_name(file, path, e);
 }

@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 #include "sync/sync.h"
+#include "tensor/records.h"
 
 struct recorded_push {
 	char *path;
@@ -23,8 +24,15 @@ struct recorded {
 int recorded_open(struct recorded *r, const char *folder, struct dl_err *e);
 void recorded_close(struct recorded *r);
 
-/* The file of the push that DL_EV_PUSH tells of, or NULL. */
-const char *recorded_find(
+/* The first push of that learner, instance, fragment and number, and the next
+ * of the same; NULL when there is none. */
+const struct recorded_push *recorded_find(
 	const struct recorded *r, const struct dl_sync_event *ev);
+const struct recorded_push *recorded_next(
+	const struct recorded *r, const struct recorded_push *push);
+
+/* Opens the file of a push; 65 when it is not the one that its name, a hash,
+ * says. Close it also after a failure. */
+int recorded_read(struct dl_records *file, const char *path, struct dl_err *e);
 
 #endif

@@ -181,14 +181,19 @@ const struct dl_sync_action *book_merge(const struct book *b, uint32_t p)
 	return NULL;
 }
 
-static void on_start(void *ctx, const struct dl_tape_start *s)
+static int on_start(void *ctx, const struct dl_tape_start *s, struct dl_err *e)
 {
+	(void)e;
 	book_begin(ctx, s->config.schedule.fragments);
+	return 0;
 }
 
-static void on_event(void *ctx, const struct dl_sync_event *ev)
+static int on_event(
+	void *ctx, const struct dl_tape_line *line, struct dl_err *e)
 {
-	book_event(ctx, ev);
+	(void)e;
+	book_event(ctx, &line->event);
+	return 0;
 }
 
 static void on_action(void *ctx, const struct dl_sync_action *a)
@@ -198,5 +203,6 @@ static void on_action(void *ctx, const struct dl_sync_action *a)
 
 struct dl_replay_watcher book_watcher(struct book *b)
 {
-	return (struct dl_replay_watcher){b, on_start, NULL, on_event, on_action};
+	return (struct dl_replay_watcher){
+		b, on_start, NULL, on_event, on_action};
 }

@@ -46,11 +46,13 @@ void pass_event(struct pass *p, struct dl_sync_event *ev)
 
 	tick(p);
 	ev->now = p->now;
-	dl_tape_event(p->tape, ev, p->now);
+	sync_note(p->tape, ev, p->globals.store, &p->trail, p->now);
 	book_event(&p->book, ev);
 	dl_sync_event(p->core, ev);
-	while (dl_sync_next(p->core, &a))
+	while (dl_sync_next(p->core, &a)) {
+		dl_trail_add(&p->trail, &a);
 		book_action(&p->book, &a);
+	}
 }
 
 /* The store, which is made when there is none; two passes may begin at once,

@@ -28,6 +28,7 @@ struct pass {
 	const struct dl_layout *layout;
 	struct dl_spool_latest latest; /* as shown before; no fragments: never */
 	struct dl_sync *core;
+	struct dl_trail trail; /* of what it has decided */
 	struct dl_tape *tape;
 	struct book book;
 	struct stash stash;

@@ -144,6 +144,7 @@ static int begin(struct pass *p, const char *path, struct dl_tape_start *start,
 	if (!code)
 		code = dl_tape_sync(p->tape, e);
 	book_begin(&p->book, p->layout->fragments);
+	dl_trail_init(&p->trail);
 	p->core = start->restored
 			  ? dl_sync_restore(&start->config, &start->saved)
 			  : dl_sync_new(&start->config);
@@ -212,6 +213,7 @@ static int go_on(struct pass *p, const char *path,
 	*why = '\0';
 	if (!code) {
 		p->core = v.core;
+		p->trail = v.trail;
 		v.core = NULL;
 		if (v.now > p->now)
 			p->now = v.now;
@@ -220,7 +222,7 @@ static int go_on(struct pass *p, const char *path,
 		reason = code ? NULL : disagreement(p, &v, start, path);
 		if (reason)
 			snprintf(why, size, "%s", reason);
-	} else if (code == DL_NOINPUT || code == DL_DATA) {
+	} else if (code == DL_NO || code == DL_NOINPUT || code == DL_DATA) {
 		snprintf(why, size, "%s", bad.text);
 		code = 0;
 	} else {

@@ -60,6 +60,7 @@ static int make_core(
 	struct dl_sync_saved risen;
 	int code;
 
+	dl_trail_init(&s->trail);
 	if (!start->restored) {
 		s->core = dl_sync_new(&start->config);
 		return 0;

@@ -12,6 +12,7 @@
 #include "cmd/serve/hear.h"
 #include "cmd/serve/rights.h"
 #include "cmd/serve/show.h"
+#include "cmd/sync/start.h"
 #include "link/signals.h"
 
 static const int64_t commit_pause = DL_SECOND;
@@ -60,6 +61,19 @@ static void send_to(struct server *s, const struct dl_sync_action *a)
 		dl_conn_flush(&peer->conn, dl_now());
 }
 
+static void save_tape(struct server *s, int durably)
+{
+	struct dl_err e;
+	int code;
+
+	if (!s->tape)
+		return;
+	code = durably ? dl_tape_sync(s->tape, &e) : dl_tape_flush(s->tape, &e);
+	if (code && !s->tape_lost)
+		cmd_warn("%s: the tape cannot be written", e.text);
+	s->tape_lost = code != 0;
+}
+
 /* Commits the merge of fragment p, or sees that it is tried again: until then
  * nobody is told of it. */
 static int commit(struct server *s, uint32_t p)
@@ -68,6 +82,9 @@ static int commit(struct server *s, uint32_t p)
 	struct dl_err e;
 	int code;
 
+	/* What has led to a merge is on the tape before HEAD is: with all pushes
+	 * that were recorded, also after a power cut. */
+	save_tape(s, s->options->record != NULL);
 	dl_sync_save(s->core, p, &saved);
 	code = globals_commit(&s->globals, p, &saved, &e);
 	dl_sync_saved_release(&saved);
@@ -127,10 +144,12 @@ static void feed(struct server *s, const struct dl_sync_event *ev)
 	struct dl_sync_action a;
 
 	if (s->tape)
-		dl_tape_event(s->tape, ev, dl_wall());
+		sync_note(s->tape, ev, s->globals.store, &s->trail, dl_wall());
 	dl_sync_event(s->core, ev);
-	while (dl_sync_next(s->core, &a))
+	while (dl_sync_next(s->core, &a)) {
+		dl_trail_add(&s->trail, &a);
 		act(s, &a);
+	}
 }
 
 /*
@@ -244,16 +263,6 @@ static int64_t core_wake(const struct server *s)
 	return s->stopped ? INT64_MAX : dl_sync_wake(s->core);
 }
 
-static void flush_tape(struct server *s)
-{
-	struct dl_err e;
-	int code = s->tape ? dl_tape_flush(s->tape, &e) : 0;
-
-	if (code && !s->tape_lost)
-		cmd_warn("%s: the tape cannot be written", e.text);
-	s->tape_lost = code != 0;
-}
-
 static int64_t least(int64_t a, int64_t b)
 {
 	return a < b ? a : b;
@@ -270,7 +279,7 @@ static int turn(struct server *s, struct dl_err *e)
 	if (time.now >= s->commit_at)
 		commit_merged(s);
 	rights_work(s, time.now);
-	flush_tape(s);
+	save_tape(s, 0);
 	peers_work(s, time.now);
 	server_show(s, 0);
 	if (s->ending && (!s->peer || time.now >= s->leave_at))

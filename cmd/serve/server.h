@@ -21,6 +21,7 @@ struct server {
 	struct dl_buf layout_text; /* for welcome; NUL at the end */
 	struct dl_loop loop;
 	struct dl_sync *core;
+	struct dl_trail trail; /* of what it has decided */
 	struct globals globals;
 	struct dl_tape *tape; /* NULL: none */
 	int tape_lost;	      /* said that it cannot be written */

@@ -68,6 +68,11 @@ static struct push *find(const struct pushes *s, uint64_t id)
 	return push;
 }
 
+int pushes_hold(const struct pushes *s, uint64_t id)
+{
+	return find(s, id) != NULL;
+}
+
 void pushes_drop_id(struct pushes *s, uint64_t id)
 {
 	struct push *push = find(s, id);

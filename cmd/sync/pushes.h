@@ -44,6 +44,7 @@ int pushes_begin(struct pushes *s, uint32_t fragment, const struct dl_header *h,
 	struct push **out, struct dl_err *e);
 /* Its bytes are all there: its norm is known, and its id. */
 void pushes_arrived(struct pushes *s, struct push *push);
+int pushes_hold(const struct pushes *s, uint64_t id); /* is it here? */
 void pushes_drop(struct pushes *s, struct push *push);
 void pushes_drop_id(struct pushes *s, uint64_t id); /* if it is here */
 

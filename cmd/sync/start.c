@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "state/head.h"
+
 int sync_check_run(const struct sync_options *o, const struct dl_store_run *run,
 	struct dl_err *e)
 {
@@ -27,4 +29,21 @@ void sync_start(struct dl_tape_start *start, const struct sync_options *o,
 	start->config.schedule.h = run->h;
 	if (!o->min_h_given)
 		start->config.min_h = run->h / 2;
+}
+
+void sync_note(struct dl_tape *tape, const struct dl_sync_event *ev,
+	const struct dl_store *store, const struct dl_trail *trail,
+	int64_t wall)
+{
+	const struct dl_head_files *files = dl_store_files(store, ev->fragment);
+	struct dl_tape_made made;
+
+	if (ev->kind != DL_EV_MERGED) {
+		dl_tape_event(tape, ev, NULL, wall);
+		return;
+	}
+	strcpy(made.values, files->global);
+	strcpy(made.momentum, files->momentum);
+	dl_trail_hex(trail, made.trail);
+	dl_tape_event(tape, ev, &made, wall);
 }

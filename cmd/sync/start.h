@@ -1,5 +1,6 @@
 /*
- * What a core is made of: the options of the run as they meet its store.
+ * What a core is made of: the options of the run as they meet its store; and
+ * what its tape says.
  */
 #ifndef CMD_SYNC_START_H
 #define CMD_SYNC_START_H
@@ -17,5 +18,11 @@ int sync_check_run(const struct sync_options *o, const struct dl_store_run *run,
  * from is the caller's to add. */
 void sync_start(struct dl_tape_start *start, const struct sync_options *o,
 	const struct dl_store *store);
+
+/* Puts the event on the tape, before the core of that trail gets it; with
+ * DL_EV_MERGED what the store holds since. */
+void sync_note(struct dl_tape *tape, const struct dl_sync_event *ev,
+	const struct dl_store *store, const struct dl_trail *trail,
+	int64_t wall);
 
 #endif

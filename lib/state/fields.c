@@ -228,16 +228,23 @@ int dl_take_name(struct dl_json *j, char *out)
 	return rc;
 }
 
-int dl_take_hash(struct dl_json *j, char *out)
+int dl_take_hex(struct dl_json *j, char *out, size_t digits)
 {
-	int rc = dl_take_string(j, out, DL_HASH_HEX);
+	int rc = dl_take_string(j, out, digits + 1);
+	char what[64];
 
 	if (rc)
 		return rc;
-	if (strlen(out) != DL_HASH_HEX - 1 ||
-		strspn(out, "0123456789abcdef") != DL_HASH_HEX - 1)
-		return expected(j, "64 hexadecimal digits");
-	return 0;
+	if (strlen(out) == digits &&
+		strspn(out, "0123456789abcdef") == digits)
+		return 0;
+	snprintf(what, sizeof what, "%zu hexadecimal digits", digits);
+	return expected(j, what);
+}
+
+int dl_take_hash(struct dl_json *j, char *out)
+{
+	return dl_take_hex(j, out, DL_HASH_HEX - 1);
 }
 
 int dl_take_exactly(struct dl_json *j, const char *s)

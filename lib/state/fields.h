@@ -57,7 +57,9 @@ int dl_take_version(struct dl_json *j, struct dl_version *v);
 int dl_take_string(struct dl_json *j, char *out, size_t size);
 /* A good name (dl_name_ok); size is DL_NAME_MAX + 1. */
 int dl_take_name(struct dl_json *j, char *out);
-/* 64 lower-case hexadecimal digits; size is DL_HASH_HEX. */
+/* So many lower-case hexadecimal digits; size is one more. */
+int dl_take_hex(struct dl_json *j, char *out, size_t digits);
+/* The 64 of a hash; size is DL_HASH_HEX. */
 int dl_take_hash(struct dl_json *j, char *out);
 /* Exactly the string s. */
 int dl_take_exactly(struct dl_json *j, const char *s);

@@ -1,37 +1,46 @@
 /*
  * Replaying a tape: a core made again by the events that made it, for those who
- * go on from there.
+ * go on from there, and for those who check that it decides the same.
  */
 #ifndef DL_STATE_REPLAY_H
 #define DL_STATE_REPLAY_H
 
 #include "state/tape.h"
 
-/* Who looks on; each of the functions may be NULL. */
+struct dl_replay {
+	struct dl_sync *core; /* as the last start and its events made it */
+	struct dl_trail trail;
+	struct dl_tape_start start;
+	uint64_t events; /* since that start */
+	uint64_t line;	 /* number of the last one read */
+	int64_t now;	 /* of the last line */
+};
+
+/* Who looks on; each of the functions may be NULL. Those that take an error may
+ * end the replay with a code other than 0. */
 struct dl_replay_watcher {
 	void *ctx;
-	/* A new core: what was before counts no more. */
-	void (*start)(void *ctx, const struct dl_tape_start *s);
-	/* Does the event count? One that does not, core never hears of. */
+	/* A start, while the core is still that of the events before it (NULL
+	 * at first): what was before counts no more. */
+	int (*start)(
+		void *ctx, const struct dl_tape_start *s, struct dl_err *e);
+	/* Does the event count? One that does not, core never hears of; and as
+	 * soon as somebody chooses, trails are not compared. */
 	int (*counts)(void *ctx, const struct dl_sync *core,
 		const struct dl_sync_event *ev);
 	/* An event that counts, before the core gets it. */
-	void (*event)(void *ctx, const struct dl_sync_event *ev);
+	int (*event)(
+		void *ctx, const struct dl_tape_line *line, struct dl_err *e);
 	/* What the core then did. */
 	void (*action)(void *ctx, const struct dl_sync_action *a);
 };
 
-struct dl_replay {
-	struct dl_sync *core; /* as the last start and its events made it */
-	struct dl_tape_start start;
-	uint64_t events; /* since that start */
-	int64_t now;	 /* of the last line */
-};
-
 /*
- * Reads r to its end: 0, or what dl_tape_next said, or 65 when there is not
- * even a start. Half a line at the end is passed over. dl_replay_release
- * afterwards, in any case.
+ * Reads r to its end: 0; what dl_tape_next or a watcher said, with place and
+ * line; 65 when there is not even a start; or DL_NO, "PLACE: line N: fragment
+ * P, version E.N: ...", when the tape tells of a merge that the core has not
+ * decided on, or of a core that had decided otherwise before it. Half a line at
+ * the end is passed over. dl_replay_release afterwards, in any case.
  */
 int dl_replay(struct dl_replay *out, struct dl_tape_reader *r,
 	const struct dl_replay_watcher *w, struct dl_err *e);

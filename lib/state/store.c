@@ -181,6 +181,12 @@ const struct dl_sync_saved *dl_store_saved(const struct dl_store *s)
 	return &s->head.saved;
 }
 
+const struct dl_head_files *dl_store_files(
+	const struct dl_store *s, uint32_t p)
+{
+	return s->head.files + p;
+}
+
 /* 1 when HEAD on disk is no longer the one this store was opened from. */
 static int head_moved(const struct dl_store *s)
 {

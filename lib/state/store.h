@@ -26,6 +26,7 @@
 #include "tensor/layout.h"
 
 struct dl_store;
+struct dl_head_files;
 
 /* What a run cannot change between two starts; P follows from the layout. */
 struct dl_store_run {
@@ -60,6 +61,10 @@ void dl_store_close(struct dl_store *s); /* NULL is fine */
 const struct dl_store_run *dl_store_run(const struct dl_store *s);
 const struct dl_layout *dl_store_layout(const struct dl_store *s);
 const struct dl_sync_saved *dl_store_saved(const struct dl_store *s);
+
+/* The files of fragment p (state/head.h). */
+const struct dl_head_files *dl_store_files(
+	const struct dl_store *s, uint32_t p);
 
 /*
  * Reads fragment p into packed f32 arrays of layout->fragment[p].elements;

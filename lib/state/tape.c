@@ -114,13 +114,13 @@ int dl_tape_continue(struct dl_tape **t, const char *path, uint32_t fragments,
 	return open_end(t, path, 0, fragments, e);
 }
 
-void dl_tape_event(
-	struct dl_tape *t, const struct dl_sync_event *ev, int64_t wall)
+void dl_tape_event(struct dl_tape *t, const struct dl_sync_event *ev,
+	const struct dl_tape_made *made, int64_t wall)
 {
 	if (t->buf.len > DL_TAPE_BACKLOG)
 		t->ended = 1;
 	if (!t->ended)
-		dl_tape_write_event(&t->buf, ev, t->fragments, wall);
+		dl_tape_write_event(&t->buf, ev, made, t->fragments, wall);
 }
 
 int dl_tape_flush(struct dl_tape *t, struct dl_err *e)

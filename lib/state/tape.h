@@ -15,6 +15,7 @@
 #include "base/hash.h"
 #include "base/input.h"
 #include "base/mem.h"
+#include "state/trail.h"
 #include "sync/sync.h"
 
 struct dl_tape_start {
@@ -25,6 +26,13 @@ struct dl_tape_start {
 	struct dl_sync_saved saved; /* all zero for a new run */
 };
 
+/* What a merge came to: the BLAKE2b of its files, as HEAD has them, and the
+ * core's trail up to it. Strings are empty where a tape says nothing. */
+struct dl_tape_made {
+	char values[DL_HASH_HEX], momentum[DL_HASH_HEX];
+	char trail[DL_TRAIL_HEX];
+};
+
 enum dl_tape_kind { DL_TAPE_START, DL_TAPE_EVENT };
 
 struct dl_tape_line {
@@ -33,6 +41,7 @@ struct dl_tape_line {
 	struct dl_tape_start start; /* of DL_TAPE_START */
 	struct dl_sync_event event; /* of DL_TAPE_EVENT */
 	size_t versions;	    /* event.versions holds as many */
+	struct dl_tape_made made;   /* of DL_EV_MERGED */
 	/* private: what event points to */
 	char learner[DL_NAME_MAX + 1];
 	struct dl_version *version;
@@ -40,14 +49,15 @@ struct dl_tape_line {
 
 /*
  * A line, newline included, appended to out, and its inverse: numbers come
- * back exactly, NaN and infinities too. fragments is P (for JOIN's versions).
+ * back exactly, NaN and infinities too. fragments is P (for JOIN's versions);
+ * made is of DL_EV_MERGED, and NULL when nobody knows.
  * Parsing refuses (65) keys and kinds it does not know, and l needs
  * dl_tape_line_release afterwards, whatever it returned.
  */
 void dl_tape_write_start(struct dl_buf *out, const struct dl_tape_start *s,
 	int64_t wall, int64_t now);
 void dl_tape_write_event(struct dl_buf *out, const struct dl_sync_event *ev,
-	uint32_t fragments, int64_t wall);
+	const struct dl_tape_made *made, uint32_t fragments, int64_t wall);
 int dl_tape_parse_line(
 	struct dl_tape_line *l, const char *text, size_t n, struct dl_err *e);
 void dl_tape_line_release(struct dl_tape_line *l);
@@ -65,8 +75,8 @@ int dl_tape_open(struct dl_tape **t, const char *path,
 int dl_tape_continue(struct dl_tape **t, const char *path, uint32_t fragments,
 	struct dl_err *e);
 /* Notes an event, in memory: never fails, never waits. */
-void dl_tape_event(
-	struct dl_tape *t, const struct dl_sync_event *ev, int64_t wall);
+void dl_tape_event(struct dl_tape *t, const struct dl_sync_event *ev,
+	const struct dl_tape_made *made, int64_t wall);
 /*
  * Writes what was noted in one write(2). 74 when that fails: the lines are
  * kept for the next flush, up to DL_TAPE_BACKLOG bytes; past that the tape ends

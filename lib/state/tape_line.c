@@ -150,8 +150,31 @@ void dl_tape_write_start(struct dl_buf *out, const struct dl_tape_start *s,
 	dl_buf_str(out, "}\n");
 }
 
+static void put_versions(
+	struct dl_buf *out, const struct dl_version *v, uint32_t n)
+{
+	dl_put_key(out, "versions");
+	dl_buf_byte(out, '[');
+	for (uint32_t p = 0; p < n; p++) {
+		if (p)
+			dl_buf_byte(out, ',');
+		dl_put_version(out, v[p]);
+	}
+	dl_buf_byte(out, ']');
+}
+
+static void put_made(struct dl_buf *out, const struct dl_tape_made *made)
+{
+	dl_put_key(out, "values");
+	dl_put_string(out, made->values);
+	dl_put_key(out, "momentum");
+	dl_put_string(out, made->momentum);
+	dl_put_key(out, "trail");
+	dl_put_string(out, made->trail);
+}
+
 void dl_tape_write_event(struct dl_buf *out, const struct dl_sync_event *ev,
-	uint32_t fragments, int64_t wall)
+	const struct dl_tape_made *made, uint32_t fragments, int64_t wall)
 {
 	const struct kind *k = kinds + ev->kind;
 
@@ -164,16 +187,10 @@ void dl_tape_write_event(struct dl_buf *out, const struct dl_sync_event *ev,
 		dl_put_string(out, ev->learner);
 	}
 	dl_put_fields(out, event_fields, EVENT_FIELDS, k->fields, ev);
-	if (k->who & VERSIONS) {
-		dl_put_key(out, "versions");
-		dl_buf_byte(out, '[');
-		for (uint32_t p = 0; p < fragments; p++) {
-			if (p)
-				dl_buf_byte(out, ',');
-			dl_put_version(out, ev->versions[p]);
-		}
-		dl_buf_byte(out, ']');
-	}
+	if (k->who & VERSIONS)
+		put_versions(out, ev->versions, fragments);
+	if (made && *made->values)
+		put_made(out, made);
 	dl_buf_str(out, "}\n");
 }
 
@@ -195,7 +212,7 @@ static int take_saved(struct dl_json *j, struct dl_tape_start *s)
 		return DL_DATA;
 	t = dl_json_next(j);
 	if (t == DL_JSON_NULL)
-		return 0;
+		return dl_take(j, DL_JSON_OBJECT_END);
 	if (t != DL_JSON_OBJECT)
 		return t == DL_JSON_BAD ? DL_DATA
 					: dl_refuse(j, "not null or state");
@@ -204,7 +221,7 @@ static int take_saved(struct dl_json *j, struct dl_tape_start *s)
 		return DL_DATA;
 	if (s->saved.fragments != s->config.schedule.fragments)
 		return dl_refuse(j, "state of another number of fragments");
-	return 0;
+	return dl_take(j, DL_JSON_OBJECT_END);
 }
 
 static int take_start(struct dl_json *j, struct dl_tape_line *l)
@@ -256,6 +273,22 @@ static int take_versions(struct dl_json *j, struct dl_tape_line *l)
 	return more ? DL_DATA : 0;
 }
 
+/* Tapes of before do not have it. */
+static int take_made(struct dl_json *j, struct dl_tape_made *made)
+{
+	enum dl_json_token t = dl_json_next(j);
+
+	if (t == DL_JSON_OBJECT_END || t == DL_JSON_BAD)
+		return t == DL_JSON_BAD ? DL_DATA : 0;
+	if (t != DL_JSON_KEY || !dl_json_is(j, "values"))
+		return dl_refuse(j, "expected the key 'values' or the end");
+	if (dl_take_hash(j, made->values) || dl_take_key(j, "momentum") ||
+		dl_take_hash(j, made->momentum) || dl_take_key(j, "trail") ||
+		dl_take_hex(j, made->trail, DL_TRAIL_HEX - 1))
+		return DL_DATA;
+	return dl_take(j, DL_JSON_OBJECT_END);
+}
+
 static int take_event(struct dl_json *j, struct dl_tape_line *l)
 {
 	struct dl_sync_event *ev = &l->event;
@@ -274,7 +307,10 @@ static int take_event(struct dl_json *j, struct dl_tape_line *l)
 	}
 	if (dl_take_fields(j, event_fields, EVENT_FIELDS, k->fields, ev))
 		return DL_DATA;
-	return k->who & VERSIONS ? take_versions(j, l) : 0;
+	if (k->who & VERSIONS && take_versions(j, l))
+		return DL_DATA;
+	return ev->kind == DL_EV_MERGED ? take_made(j, &l->made)
+					: dl_take(j, DL_JSON_OBJECT_END);
 }
 
 static int take_line(struct dl_json *j, struct dl_tape_line *l)
@@ -289,9 +325,7 @@ static int take_line(struct dl_json *j, struct dl_tape_line *l)
 		rc = take_event(j, l);
 	else
 		rc = dl_refuse(j, "neither a format nor an event");
-	if (rc || dl_take(j, DL_JSON_OBJECT_END) || dl_take(j, DL_JSON_END))
-		return DL_DATA;
-	return 0;
+	return rc ? DL_DATA : dl_take(j, DL_JSON_END);
 }
 
 int dl_tape_parse_line(

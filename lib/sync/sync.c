@@ -259,6 +259,11 @@ uint64_t dl_sync_round(const struct dl_sync *s, uint32_t p)
 	return f->open && s->phase == RUNNING ? f->round_step : 0;
 }
 
+int dl_sync_merging(const struct dl_sync *s, uint32_t p)
+{
+	return s->fragment[p].merging;
+}
+
 int dl_sync_awaits(const struct dl_sync *s, uint32_t p, size_t i)
 {
 	const struct learner *l = s->learner[i];

@@ -214,6 +214,8 @@ uint64_t dl_sync_settled(const struct dl_sync *s, const char *learner,
 /* The step of the open round of p; 0 when none is open or the run is ending:
  * then everybody pushes everything. */
 uint64_t dl_sync_round(const struct dl_sync *s, uint32_t p);
+/* Is a merge of p decided, and DL_EV_MERGED not there yet? */
+int dl_sync_merging(const struct dl_sync *s, uint32_t p);
 /* Does that round wait for learner i of info.learners? */
 int dl_sync_awaits(const struct dl_sync *s, uint32_t p, size_t i);
 /* What DL_EV_PUSH would be refused for now; a driver can keep a push that has

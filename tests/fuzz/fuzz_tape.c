@@ -20,7 +20,7 @@ static void put_line(struct dl_buf *out, const struct dl_tape_line *l)
 		dl_tape_write_start(out, &l->start, l->wall, l->now);
 	else
 		dl_tape_write_event(
-			out, &l->event, (uint32_t)l->versions, l->wall);
+			out, &l->event, &l->made, (uint32_t)l->versions, l->wall);
 }
 
 static void check_spelling(const struct dl_tape_line *l)

@@ -198,5 +198,5 @@ merge_by_passes() {
 	run dl-sync replay -q --store third --record pushes \
 		--layout layout.tsv tape m/model.safetensors
 	[ "$status" -eq 66 ]
-	[[ $output == *"is not there"* ]]
+	[[ $output == *"is not in pushes"* ]]
 }

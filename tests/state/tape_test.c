@@ -96,6 +96,30 @@ static void any_event(
 	};
 }
 
+static void any_hex(char *out, size_t digits, struct dl_rng *r)
+{
+	for (size_t i = 0; i < digits; i++)
+		out[i] = "0123456789abcdef"[dl_rng_below(r, 16)];
+	out[digits] = '\0';
+}
+
+/* What a merge came to, or nothing, as on the tapes of before. */
+static void any_made(struct dl_tape_made *made, struct dl_rng *r)
+{
+	*made = (struct dl_tape_made){.values = ""};
+	if (dl_rng_below(r, 4) == 0)
+		return;
+	any_hex(made->values, DL_HASH_HEX - 1, r);
+	any_hex(made->momentum, DL_HASH_HEX - 1, r);
+	any_hex(made->trail, DL_TRAIL_HEX - 1, r);
+}
+
+static int same_made(const struct dl_tape_made *a, const struct dl_tape_made *b)
+{
+	return !strcmp(a->values, b->values) &&
+	       !strcmp(a->momentum, b->momentum) && !strcmp(a->trail, b->trail);
+}
+
 /* Whether b is a in all that its kind carries. */
 static int same_event(
 	const struct dl_sync_event *a, const struct dl_sync_event *b)
@@ -147,23 +171,26 @@ static void test_events(void)
 
 	for (int i = 0; i < 5000; i++) {
 		struct dl_version versions[P];
+		struct dl_tape_made made = {.values = ""};
 		struct dl_tape_line l;
 		struct dl_sync_event ev;
 		int64_t wall;
 		struct dl_err e;
 
 		any_event(&ev, versions, &r);
+		if (ev.kind == DL_EV_MERGED)
+			any_made(&made, &r);
 		wall = (int64_t)(any_u64(&r) >> 1);
 		dl_buf_clear(&text);
-		dl_tape_write_event(&text, &ev, P, wall);
+		dl_tape_write_event(&text, &ev, &made, P, wall);
 		one_line &= memchr(text.data, '\n', text.len) ==
 			    text.data + text.len - 1;
 		must(dl_tape_parse_line(&l, (char *)text.data, text.len, &e),
 			&e, dl_buf_cstr(&text));
 		same &= l.kind == DL_TAPE_EVENT && l.wall == wall &&
-			same_event(&ev, &l.event);
+			same_event(&ev, &l.event) && same_made(&made, &l.made);
 		dl_buf_clear(&again);
-		dl_tape_write_event(&again, &l.event, P, l.wall);
+		dl_tape_write_event(&again, &l.event, &l.made, P, l.wall);
 		same &= again.len == text.len &&
 			!memcmp(again.data, text.data, text.len);
 		dl_tape_line_release(&l);
@@ -223,9 +250,23 @@ static void test_starts(void)
 static void test_strict(void)
 {
 #define T "\"wall\":1,\"now\":2"
+#define M "{\"event\":\"merged\"," T ",\"fragment\":1,\"version\":\"1.2\""
+#define HASH                                                                   \
+	"\"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\""
 	static const struct {
 		const char *line, *fact;
 	} bad[] = {
+		{M ",\"trail\":\"0123456789abcdef\"}", "the key 'values'"},
+		{M ",\"values\":" HASH "}", "the key 'momentum'"},
+		{M ",\"values\":\"\",\"momentum\":" HASH "}", "64 hex"},
+		{M ",\"values\":" HASH ",\"momentum\":" HASH "}",
+			"the key 'trail'"},
+		{M ",\"values\":" HASH ",\"momentum\":" HASH
+		   ",\"trail\":\"0123456789ABCDEF\"}",
+			"16 hexadecimal digits"},
+		{M ",\"values\":" HASH ",\"momentum\":" HASH
+		   ",\"trail\":\"0123456789abcdef\",\"x\":1}",
+			"the end of the object"},
 		{"", "JSON byte"},
 		{"{}", "a key"},
 		{"[]", "an object"},
@@ -263,6 +304,8 @@ static void test_strict(void)
 		 "\"clock\":1,\"steps\":1,\"tokens\":1,\"versions\":[1]}",
 			"another item"},
 	};
+#undef HASH
+#undef M
 #undef T
 
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -326,7 +369,7 @@ static void test_files(void)
 	unlink(path);
 	t = open_tape(40);
 	for (int i = 0; i < 10000; i++)
-		dl_tape_event(t, &ev, i);
+		dl_tape_event(t, &ev, NULL, i);
 	must(dl_tape_close(t, &e), &e, "close");
 	ok(read_tape(&starts, &events, &torn, &e) == DL_NO && starts == 1 &&
 			events == 10000 && !torn,
@@ -340,14 +383,14 @@ static void test_files(void)
 		"half a line at the end is told, not believed");
 	t = open_tape(3);
 	ev.now = 4;
-	dl_tape_event(t, &ev, 0);
+	dl_tape_event(t, &ev, NULL, 0);
 	must(dl_tape_close(t, &e), &e, "close");
 	ok(read_tape(&starts, &events, &torn, &e) == DL_NO && starts == 2 &&
 			events == 10001 && !torn,
 		"and cut off by the next start, whose time is its own");
 	t = open_tape(3);
 	ev.now = 2;
-	dl_tape_event(t, &ev, 0);
+	dl_tape_event(t, &ev, NULL, 0);
 	must(dl_tape_close(t, &e), &e, "close");
 	ok(read_tape(&starts, &events, &torn, &e) == DL_DATA &&
 			strstr(e.text, "line 10005: time runs backwards"),
@@ -375,7 +418,7 @@ static void test_range(void)
 
 	unlink(path);
 	t = open_tape(0);
-	dl_tape_event(t, &ev, 0);
+	dl_tape_event(t, &ev, NULL, 0);
 	must(dl_tape_close(t, &e), &e, "close");
 	ok(read_tape(&starts, &events, &torn, &e) == DL_DATA &&
 			strstr(e.text, "line 2: fragment 4 of 4"),
@@ -392,7 +435,7 @@ static void test_full_disk(void)
 	unlink(path);
 	t = open_tape(1);
 	for (int i = 0; i < 100; i++) {
-		dl_tape_event(t, &ev, i);
+		dl_tape_event(t, &ev, NULL, i);
 		faults_arm(FAULT_FAIL, i % 3);
 		told += dl_tape_flush(t, &e) == DL_IOERR;
 		faults_disarm();
@@ -413,10 +456,10 @@ static void test_backlog(void)
 	unlink(path);
 	t = open_tape(1);
 	for (size_t i = 0; i < DL_TAPE_BACKLOG / 30; i++)
-		dl_tape_event(t, &ev, 0);
+		dl_tape_event(t, &ev, NULL, 0);
 	ok(dl_tape_flush(t, &e) == DL_IOERR && strstr(e.text, "ends here"),
 		"a backlog past its limit ends the tape: %s", e.text);
-	dl_tape_event(t, &ev, 0);
+	dl_tape_event(t, &ev, NULL, 0);
 	lost = dl_tape_close(t, &e);
 	ok(lost == DL_IOERR &&
 			read_tape(&starts, &events, &torn, &e) == DL_NO &&
@@ -435,12 +478,15 @@ static void note_action(void *out, const struct dl_sync_action *a)
 		a->parts);
 }
 
+static struct dl_trail trail; /* of the core at work */
+
 static void note_actions(
 	struct dl_sync *core, struct dl_buf *out, uint32_t *merge)
 {
 	struct dl_sync_action a;
 
 	while (dl_sync_next(core, &a)) {
+		dl_trail_add(&trail, &a);
 		note_action(out, &a);
 		if (a.kind == DL_ACT_MERGE)
 			*merge |= 1u << a.fragment;
@@ -450,7 +496,12 @@ static void note_actions(
 static void feed(struct dl_sync *core, struct dl_tape *t,
 	const struct dl_sync_event *ev, struct dl_buf *out, uint32_t *merge)
 {
-	dl_tape_event(t, ev, ev->now);
+	struct dl_tape_made made = {.values = ""};
+
+	memset(made.values, '0', DL_HASH_HEX - 1);
+	memset(made.momentum, '0', DL_HASH_HEX - 1);
+	dl_trail_hex(&trail, made.trail);
+	dl_tape_event(t, ev, ev->kind == DL_EV_MERGED ? &made : NULL, ev->now);
 	dl_sync_event(core, ev);
 	note_actions(core, out, merge);
 }
@@ -465,6 +516,7 @@ static void drive(struct dl_sync *core, struct dl_tape *t, struct dl_rng *r,
 	struct dl_version versions[P] = {{0, 0}};
 	uint32_t merge = 0;
 
+	dl_trail_init(&trail);
 	for (int i = 0; i < 2000; i++) {
 		size_t who = dl_rng_below(r, 2);
 		uint64_t dice = dl_rng_below(r, 100);
@@ -496,30 +548,42 @@ static void drive(struct dl_sync *core, struct dl_tape *t, struct dl_rng *r,
 				merge &= ~(1u << p);
 				ev.kind = DL_EV_MERGED;
 				ev.fragment = p;
+				ev.version = dl_sync_version(core, p);
+				ev.version.number++;
 				feed(core, t, &ev, out, &merge);
 			}
 	}
 }
 
-static void note_start(void *ctx, const struct dl_tape_start *s)
+static int note_start(
+	void *ctx, const struct dl_tape_start *s, struct dl_err *e)
 {
 	(void)s;
+	(void)e;
 	dl_buf_str(ctx, "start\n");
+	return 0;
 }
 
-static void replay(struct dl_replay *v, struct dl_buf *out)
+static int try_replay(struct dl_replay *v, struct dl_buf *out, struct dl_err *e)
 {
 	const struct dl_replay_watcher w = {
 		.ctx = out, .start = note_start, .action = note_action};
 	struct dl_tape_reader r;
-	struct dl_err e;
-	int fd;
+	int fd, rc;
 
-	must(dl_open_read(path, &fd, &e), &e, "open");
+	must(dl_open_read(path, &fd, e), e, "open");
 	dl_tape_reader_init(&r, fd, path);
-	must(dl_replay(v, &r, &w, &e), &e, "replay");
+	rc = dl_replay(v, &r, &w, e);
 	dl_tape_reader_release(&r);
 	close(fd);
+	return rc;
+}
+
+static void replay(struct dl_replay *v, struct dl_buf *out)
+{
+	struct dl_err e;
+
+	must(try_replay(v, out, &e), &e, "replay");
 }
 
 static int same_state(const struct dl_sync *a, const struct dl_sync *b)
@@ -540,6 +604,101 @@ static int same_state(const struct dl_sync *a, const struct dl_sync *b)
 	return same;
 }
 
+/* Line n of text, from 1; its length goes to size. */
+static char *line_of(struct dl_buf *text, int n, size_t *size)
+{
+	char *at = dl_buf_cstr(text);
+
+	while (--n)
+		at = strchr(at, '\n') + 1;
+	*size = (size_t)(strchr(at, '\n') + 1 - at);
+	return at;
+}
+
+/* The number of the n-th line from there on in which word occurs. */
+static int find_line(struct dl_buf *text, int from, const char *word, int n)
+{
+	size_t size;
+
+	for (;; from++) {
+		char *at = line_of(text, from, &size);
+		char *end = at + size - 1;
+
+		*end = '\0';
+		n -= strstr(at, word) != NULL;
+		*end = '\n';
+		if (!n)
+			return from;
+	}
+}
+
+/* The tape with one of its lines changed: what replay says. */
+static int replay_with(struct dl_buf *text, int n, const char *from,
+	const char *to, struct dl_err *e)
+{
+	struct dl_buf changed = DL_BUF_INIT, out = DL_BUF_INIT;
+	struct dl_replay v;
+	size_t size, before;
+	char *line = line_of(text, n, &size), *at = strstr(line, from);
+	int rc;
+
+	if (!at || at > line + size)
+		return DL_SOFTWARE;
+	before = (size_t)(at - (char *)text->data);
+	dl_buf_add(&changed, text->data, before);
+	dl_buf_str(&changed, to);
+	before += strlen(from);
+	dl_buf_add(&changed, text->data + before, text->len - before);
+	must(dl_write_file(path, changed.data, changed.len, e), e, "write");
+	rc = try_replay(&v, &out, e);
+	dl_replay_release(&v);
+	dl_buf_free(&changed);
+	dl_buf_free(&out);
+	return rc;
+}
+
+static void expect_at(
+	int line, int rc, const struct dl_err *e, const char *fact)
+{
+	char *want = dl_sprintf("%s: line %d: fragment ", path, line);
+
+	ok(rc == DL_NO && !strncmp(e->text, want, strlen(want)) &&
+			strstr(e->text, fact),
+		"%s", e->text);
+	free(want);
+}
+
+/* What a tape says and the core does not do is found, and where. */
+static void test_differences(void)
+{
+	struct dl_buf text = DL_BUF_INIT;
+	struct dl_err e = {0};
+	int again, push, merged, rc;
+
+	must(dl_read_file(path, 1 << 24, &text, &e), &e, "read");
+	merged = find_line(&text, 1, "\"event\":\"merged\"", 5);
+	rc = replay_with(&text, merged, "\"trail\":\"", "\"trail\":\"0", &e);
+	ok(rc == DL_DATA, "%s", e.text);
+	rc = replay_with(
+		&text, merged, "\"version\":\"", "\"version\":\"1", &e);
+	expect_at(merged, rc, &e, "that merge was not decided on");
+	/* Those that were refused do not matter. */
+	for (push = merged, rc = 0; !rc; push++) {
+		push = find_line(&text, push, "\"event\":\"push\"", 1);
+		rc = replay_with(&text, push, "\"steps\":1", "\"steps\":0", &e);
+	}
+	expect_at(find_line(&text, push, "\"event\":\"merged\"", 1), rc, &e,
+		": ");
+	again = find_line(&text, 2, "\"format\"", 1);
+	rc = replay_with(&text, again, "\"quorum\":1", "\"quorum\":2", &e);
+	expect_at(find_line(&text, again, "\"event\":\"merged\"", 1), rc, &e,
+		"not decided");
+	rc = replay_with(&text, merged, "\"wall\":", "\"wall\":1", &e);
+	ok(!rc, "when an event came by the wall clock decides nothing");
+	must(dl_write_file(path, text.data, text.len, &e), &e, "write");
+	dl_buf_free(&text);
+}
+
 /* A tape goes on without a new start, and half a line is cut off. */
 static void test_going_on(struct dl_sync *core, int64_t now)
 {
@@ -552,7 +711,7 @@ static void test_going_on(struct dl_sync *core, int64_t now)
 
 	ok(write(fd, "{\"event\"", 8) == 8 && !close(fd), "half a line");
 	must(dl_tape_continue(&t, path, P, &e), &e, "continue");
-	dl_tape_event(t, &end, 0);
+	dl_tape_event(t, &end, NULL, 0);
 	must(dl_tape_sync(t, &e), &e, "sync");
 	must(dl_tape_close(t, &e), &e, "close");
 	dl_sync_event(core, &end);
@@ -599,6 +758,7 @@ static void test_replay(void)
 		live.len);
 	ok(same_state(core, v.core) && v.start.restored && v.now > 100,
 		"and leaves the same core");
+	test_differences();
 	test_going_on(core, v.now + 1);
 	dl_sync_free(core);
 	dl_replay_release(&v);
@@ -618,17 +778,17 @@ static void test_reopen(void)
 
 	unlink(path);
 	t = open_tape(40);
-	dl_tape_event(t, &ev, 0);
+	dl_tape_event(t, &ev, NULL, 0);
 	must(dl_tape_reopen(t, &e), &e, "reopen");
-	dl_tape_event(t, &ev, 0);
+	dl_tape_event(t, &ev, NULL, 0);
 	must(dl_tape_flush(t, &e), &e, "flush");
 	ok(read_tape(&starts, &events, &torn, &e) == DL_NO && events == 2,
 		"a tape that is where it was goes on there");
 	if (rename(path, moved))
 		exit(1);
-	dl_tape_event(t, &ev, 0);
+	dl_tape_event(t, &ev, NULL, 0);
 	must(dl_tape_reopen(t, &e), &e, "reopen");
-	dl_tape_event(t, &ev, 0);
+	dl_tape_event(t, &ev, NULL, 0);
 	must(dl_tape_close(t, &e), &e, "close");
 	must(dl_read_file(moved, 1 << 20, &old, &e), &e, "read");
 	must(dl_read_file(path, 1 << 20, &new, &e), &e, "read");
@@ -644,7 +804,7 @@ static void test_reopen(void)
 		exit(1);
 	ok(dl_tape_reopen(t, &e) == DL_CANTCREAT && strstr(e.text, path),
 		"a tape that cannot be opened again: %s", e.text);
-	dl_tape_event(t, &ev, 0);
+	dl_tape_event(t, &ev, NULL, 0);
 	ok(!dl_tape_close(t, &e), "... goes on where it was");
 	rmdir(path);
 	unlink(moved);
