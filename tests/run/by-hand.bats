@@ -194,7 +194,7 @@ merge_by_passes() {
 	run dl-sync replay -q --store other --record pushes \
 		--layout layout.tsv --outer-lr 0.1 tape m/model.safetensors
 	[ "$status" -eq 1 ]
-	[[ $output == *"tape: line "*": fragment "*", version 1.1: other values" ]]
+	[[ $output == *"tape: line "*": fragment "*", version 1.1: other values"* ]]
 	mv "pushes/$(ls pushes | head -n 1)" away
 	run dl-sync replay -q --store third --record pushes \
 		--layout layout.tsv tape m/model.safetensors
