@@ -20,7 +20,8 @@ static const char usage[] =
 	"                [--heartbeat duration] [--poll duration]\n"
 	"                [--drain duration] [--stop-timeout duration]\n"
 	"                [--scratch folder] [--save-every steps | time]\n"
-	"                [--state folder] [--key file] [--streams n]\n"
+	"                [--state folder] [--key file] [--join from]\n"
+	"                [--streams n]\n"
 	"                [--window size] [--rate rate] [--buffers size]\n"
 	"                [--congestion name] [--insecure] link -- command ...\n"
 	"       dl-learn -h | -V\n";
@@ -39,6 +40,7 @@ enum {
 	SAVE_EVERY,
 	STATE,
 	KEY,
+	JOIN,
 	INSECURE,
 };
 
@@ -58,6 +60,7 @@ static const struct option options[] = {
 	{"save-every", required_argument, NULL, SAVE_EVERY},
 	{"state", required_argument, NULL, STATE},
 	{"key", required_argument, NULL, KEY},
+	{"join", required_argument, NULL, JOIN},
 	{"insecure", no_argument, NULL, INSECURE},
 	LINK_LONG,
 	DATA_LONG,
@@ -72,6 +75,13 @@ static void set_name(struct learn_options *o, const char *name)
 			  "without a dot in front",
 			name, DL_NAME_MAX);
 	strcpy(o->name, name);
+}
+
+static void set_join(struct learn_options *o, const char *from)
+{
+	o->join = strcmp(from, "peers") == 0;
+	if (!o->join && strcmp(from, "syncer") != 0)
+		cmd_usage("--join %s: not peers or syncer", from);
 }
 
 /* The host's name, with what a learner's name cannot hold left out. */
@@ -141,6 +151,9 @@ static void read_option(struct learn_options *o, int opt)
 	case KEY:
 		o->key = optarg;
 		break;
+	case JOIN:
+		set_join(o, optarg);
+		break;
 	case INSECURE:
 		link_insecure(&o->insecure);
 		break;
@@ -148,6 +161,17 @@ static void read_option(struct learn_options *o, int opt)
 		if (!link_option(&o->tcp, opt) && !data_option(&o->data, opt))
 			cmd_common_option(opt);
 	}
+}
+
+static void check_join(struct learn_options *o)
+{
+	enum dl_link_kind kind = o->address.kind;
+	int able = kind == DL_LINK_TCP || kind == DL_LINK_UNIX;
+
+	if (o->join > 0 && (!able || !o->own))
+		cmd_usage("--join peers: needs --key, and tcp or unix");
+	if (o->join < 0)
+		o->join = able && o->own;
 }
 
 /* What only one kind of link has. */
@@ -205,6 +229,7 @@ int main(int argc, char **argv)
 {
 	struct learn_options o = {.insecure = DL_INSECURE_NO,
 		.wait = -1,
+		.join = -1,
 		.slot = DL_SLOT_NONE,
 		.drain_ns = 20 * DL_SECOND,
 		.stop_ns = 30 * DL_SECOND};
@@ -223,7 +248,9 @@ int main(int argc, char **argv)
 		cmd_usage("%s", e.text);
 	link_set_up(&o.address, 1, &o.tcp);
 	link_allow(&o.address, 1, o.insecure);
-	key = key_use(o.key, &o.address, 1);
+	key = key_use_with_peers(o.key, &o.address, 1);
+	o.own = key;
+	check_join(&o);
 	check_data(&o);
 	check_times(&o);
 	optind++;

@@ -30,6 +30,16 @@ static struct dl_key *use(
 	return key;
 }
 
+struct dl_key *key_use_with_peers(
+	const char *file, struct dl_address *a, size_t n)
+{
+	int sessions = 0;
+
+	for (size_t i = 0; i < n; i++)
+		sessions |= a[i].kind != DL_LINK_UNIX;
+	return sessions ? key_use(file, a, n) : use(file, a, n, 1);
+}
+
 struct dl_key *key_use(const char *file, struct dl_address *a, size_t n)
 {
 	size_t found = 0;

@@ -14,6 +14,10 @@
  * to be freed at the end; NULL is none.
  */
 struct dl_key *key_use(const char *file, struct dl_address *a, size_t n);
+/* The same of a program that meets peers too, with that key: a link may be of a
+ * unix socket then. */
+struct dl_key *key_use_with_peers(
+	const char *file, struct dl_address *a, size_t n);
 struct dl_key *key_use_to_listen(
 	const char *file, struct dl_address *a, size_t n);
 

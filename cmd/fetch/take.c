@@ -117,7 +117,7 @@ int take_part(struct take *t, struct dl_conn *c, const struct dl_message *m,
 		return dl_fail(e, DL_PROTOCOL,
 			"a part at %llu that is not what its hash names",
 			(unsigned long long)offset);
-	if (write_at(t->fd, t->data, n, offset))
+	if (write_at(t->fd, t->data, n, offset + (uint64_t)t->shift))
 		return dl_fail_sys(e, DL_IOERR, "writing what was fetched");
 	pass(t, &t->got, n);
 	t->out--;

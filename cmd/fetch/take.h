@@ -14,7 +14,9 @@
 #include "link/conn.h"
 
 struct take {
-	int fd; /* borrowed */
+	int fd;	       /* borrowed */
+	int64_t shift; /* what is at offset at the giver's is at offset + shift
+			* in it; 0 unless set after take_init */
 	/* private */
 	struct take_range {
 		uint64_t offset, bytes;
@@ -28,7 +30,7 @@ struct take {
 	unsigned char *data; /* of the part that comes; DL_FETCH_BYTES */
 };
 
-/* Writes to fd, at the offsets that the file has at the giver's. */
+/* Writes to fd. */
 void take_init(struct take *t, int fd);
 void take_release(struct take *t);
 

@@ -66,7 +66,7 @@ int learner_begin(
 		code = trainer_begin(l, e);
 	if (!code)
 		saves_begin(l);
-	return code;
+	return code ? code : donated_use(l, e);
 }
 
 static void send_step(struct learner *l, const struct dl_learn_action *a)
@@ -85,6 +85,13 @@ static void send_applied(struct learner *l, const struct dl_learn_action *a)
 	struct dl_message m = {.kind = DL_MSG_APPLIED,
 		.fragment = a->fragment,
 		.version = a->version};
+
+	uplink_send(l, &m);
+}
+
+static void send_want(struct learner *l, const struct dl_learn_action *a)
+{
+	struct dl_message m = {.kind = DL_MSG_WANT, .fragment = a->fragment};
 
 	uplink_send(l, &m);
 }
@@ -126,6 +133,9 @@ static void act(struct learner *l, const struct dl_learn_action *a)
 	case DL_LA_GO:
 	case DL_LA_FINISH:
 		trainer_do(l, a);
+		break;
+	case DL_LA_WANT:
+		send_want(l, a);
 		break;
 	case DL_LA_STEP:
 		send_step(l, a);
@@ -190,13 +200,28 @@ static int64_t least(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
+/* Until there is a peer's state, or none to be had, the syncer waits. */
+static void work(struct learner *l, int64_t now)
+{
+	if (donated_work(l, now))
+		return;
+	uplink_work(l, now);
+	trainer_work(l, now);
+	uplink_work(l, now); /* what the trainer's step has led to */
+}
+
+static int64_t wake(const struct learner *l)
+{
+	if (l->donated.newcomer)
+		return donated_wake(l);
+	return least(uplink_wake(l), trainer_wake(l));
+}
+
 static int turn(struct learner *l, struct dl_err *e)
 {
 	int64_t now = dl_now(), until = INT64_MAX;
 
-	uplink_work(l, now);
-	trainer_work(l, now);
-	uplink_work(l, now); /* what the trainer's step has led to */
+	work(l, now);
 	drain_work(l, now);
 	learner_show(l, 0);
 	if (l->finishing && trainer_stopped(l) && uplink_closed(l) &&
@@ -204,8 +229,7 @@ static int turn(struct learner *l, struct dl_err *e)
 		l->over = 1;
 	if (l->over)
 		return 0;
-	until = least(uplink_wake(l), trainer_wake(l));
-	until = least(until, drain_wake(l));
+	until = least(wake(l), drain_wake(l));
 	return dl_loop_once(&l->loop, until, e);
 }
 
@@ -229,6 +253,7 @@ int learner_run(const struct learn_options *o)
 		.loss = NAN,
 		.loop = DL_LOOP_INIT,
 		.scratch = DL_SCRATCH_INIT,
+		.donated = DONATED_INIT,
 		.saves = SAVES_INIT,
 		.status = CMD_STATUS_INIT,
 		.shown_at = dl_now(),
@@ -238,10 +263,11 @@ int learner_run(const struct learn_options *o)
 	randombytes_buf(&l.instance, sizeof l.instance);
 	identity_begin(&l);
 	uplink_init(&l, o->address.kind);
-	if (loop(&l, &e))
+	if (donated_begin(&l, &e) || loop(&l, &e))
 		l.code = cmd_fail(&e);
 	drain_report(&l);
 	learner_show_end(&l);
+	donated_release(&l);
 	uplink_release(&l);
 	trainer_release(&l);
 	saves_release(&l);

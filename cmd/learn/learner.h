@@ -5,6 +5,7 @@
 #ifndef CMD_LEARN_LEARNER_H
 #define CMD_LEARN_LEARNER_H
 
+#include "cmd/learn/donated.h"
 #include "cmd/learn/drain.h"
 #include "cmd/learn/saves.h"
 #include "cmd/learn/trainer.h"
@@ -19,6 +20,8 @@ struct learn_options {
 	struct dl_address address;
 	struct dl_tcp tcp; /* of it */
 	const char *key;   /* likewise: a file */
+	const struct dl_key *own; /* what is in it; NULL: none */
+	int join; /* from a peer's state; -1: if it can be asked for one */
 	struct data_options data;
 	enum dl_insecure insecure;
 	char *const *command;
@@ -48,6 +51,7 @@ struct learner {
 	struct dl_learn *core; /* NULL before */
 	struct weights weights;
 	struct dl_rate rate; /* of pushes */
+	struct donated donated;
 	struct trainer trainer;
 	struct saves saves;
 	struct uplink uplink;

@@ -195,7 +195,6 @@ static void put_codecs(struct dl_buf *out)
 static void hello(struct learner *l)
 {
 	uint32_t fragments = l->core ? l->layout.fragments : 0;
-	int told = fragments <= VERSIONS_MAX;
 	struct dl_version *versions =
 		dl_alloc_array(fragments ? fragments : 1, sizeof *versions);
 	struct dl_buf codecs = DL_BUF_INIT;
@@ -205,7 +204,7 @@ static void hello(struct learner *l)
 		.name = l->name,
 		.instance = l->instance,
 		.layout = l->core ? l->layout.hash : "",
-		.fragments = told ? fragments : 0,
+		.fragments = fragments,
 		.versions = versions};
 	struct dl_learn_info info;
 
@@ -222,6 +221,10 @@ static void hello(struct learner *l)
 		for (uint32_t p = 0; p < fragments; p++)
 			versions[p] = dl_learn_version(l->core, p);
 	}
+	if (!l->core)
+		donated_hello(l, &m);
+	if (m.fragments > VERSIONS_MAX)
+		m.fragments = 0;
 	put_codecs(&codecs);
 	m.codecs = dl_buf_cstr(&codecs);
 	dl_conn_send(&l->uplink.conn, &m);

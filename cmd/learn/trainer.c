@@ -68,7 +68,6 @@ void trainer_release(struct learner *l)
 	for (int i = 0; i < 5; i++)
 		free(t->variable[i]);
 	free(t->model);
-	free(t->state);
 	free(t->job);
 }
 
@@ -239,11 +238,8 @@ static void begin_load(struct learner *l)
 
 static void begin_import(struct learner *l)
 {
-	struct trainer *t = &l->trainer;
-
-	dl_host_say(t->host, "import %s", t->state);
-	dl_host_say(t->host, "clock %llu", clock_of(l));
-	t->working = 2;
+	dl_host_ask(l->trainer.host, "import %s", l->donated.path);
+	l->trainer.working = 1;
 }
 
 static void begin_copy(struct learner *l, const struct dl_learn_action *a)
@@ -324,7 +320,7 @@ static void finish(struct learner *l)
 	if (a.kind == DL_LA_LOAD)
 		unlink(t->model);
 	if (a.kind == DL_LA_IMPORT)
-		unlink(t->state);
+		donated_release(l);
 	if (a.kind == DL_LA_COPY)
 		weights_find(&l->weights, a.fragment, a.seq)->written = 1;
 }
@@ -411,6 +407,20 @@ static void on_death(
 		t->start_at = now + pause_of(t->deaths);
 		cmd_warn("%s: starting it again", ev->err.text);
 	}
+	donated_release(l);
+	learner_event(l, &reset);
+}
+
+/* The trainer cannot go on from the state of a peer. */
+static void on_refusal(struct learner *l, const struct dl_err *why)
+{
+	struct trainer *t = &l->trainer;
+	struct dl_learn_event reset = {.kind = DL_LE_RESET, .now = dl_now()};
+
+	cmd_warn("%s: begins with the syncer's values", why->text);
+	donated_release(l);
+	t->working = 0;
+	t->jobs = 0;
 	learner_event(l, &reset);
 }
 
@@ -427,6 +437,8 @@ static void on_answer(struct learner *l, const struct dl_err *why)
 		} else {
 			set_anchors(l);
 		}
+	} else if (t->working && why) {
+		on_refusal(l, why);
 	} else if (t->working) {
 		if (!--t->working)
 			finish(l);

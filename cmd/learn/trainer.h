@@ -16,7 +16,6 @@ struct trainer {
 	char *variable[6]; /* its environment */
 	const char *environ[7];
 	char *model; /* scratch path of the model to load */
-	char *state; /* of a peer's state, to import; NULL: none */
 	/* Actions of the core, oldest first; the first may be at work. */
 	struct dl_learn_action *job;
 	size_t jobs, cap;

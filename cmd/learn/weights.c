@@ -82,6 +82,28 @@ void weights_adopt(struct weights *w, const struct dl_learn *core)
 		adopt(w, p, dl_learn_version(core, p));
 }
 
+int weights_read_model(struct weights *w, const char *path, struct dl_err *e)
+{
+	struct dl_model model;
+	int code = dl_model_open(&model, path, e);
+
+	if (code)
+		return code;
+	for (size_t i = 0; i < w->layout->tensors && !code; i++) {
+		const struct dl_layout_tensor *t = &w->layout->tensor[i];
+		float **anchor = &w->anchor[t->fragment];
+
+		if (!*anchor)
+			*anchor = shelf_take(&w->shelf, t->fragment);
+		if (t->rule != DL_ALIAS)
+			code = dl_model_read_f32(&model,
+				dl_model_find(&model, t->name.s, t->name.n),
+				*anchor + t->offset, e);
+	}
+	dl_model_close(&model);
+	return code;
+}
+
 int weights_write_model(struct weights *w, const char *path, struct dl_err *e)
 {
 	return dl_packed_write(w->layout, (const float *const *)w->anchor,

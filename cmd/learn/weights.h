@@ -74,6 +74,8 @@ void weights_add_update(struct weights *w, uint32_t p,
 /* The connection is lost, and with it what was asked for. */
 void weights_forget_asked(struct weights *w);
 
+/* The anchors are the values of a model that has all tensors of the layout. */
+int weights_read_model(struct weights *w, const char *path, struct dl_err *e);
 /* The globals that the core took before it had a trainer become anchors, when
  * it says DL_LA_LOAD. */
 void weights_adopt(struct weights *w, const struct dl_learn *core);

@@ -51,7 +51,7 @@ enum dl_learn_event_kind {
 	DL_LE_STEP,    /* tokens, loss: the trainer is at a step boundary */
 	DL_LE_FAILED,  /* fragment, seq: that copy could not be made (before
 			* RESET), or was never sent: its steps are lost */
-	DL_LE_RESET,   /* the trainer died: unsent steps are lost, LOAD follows
+	DL_LE_RESET,   /* the trainer died, or cannot IMPORT: unsent steps are lost, LOAD follows
 			* with the anchors; of one that made no step from a
 			* peer's state, when the syncer has sent its values */
 	DL_LE_DRAIN,   /* deliver everything, then finish; nothing is loaded
@@ -78,10 +78,9 @@ struct dl_learn_event {
 enum dl_learn_action_kind {
 	DL_LA_LOAD,    /* clock: all fragments have come: give the trainer the
 			* model and `clock` clock fresh; GO follows */
-	DL_LA_IMPORT,  /* clock: in place of LOAD: give the trainer the state
-			* of a peer and the clock. GO follows when a welcome
-			* has come and no fragment is more than one version
-			* behind */
+	DL_LA_IMPORT,  /* in place of LOAD: give the trainer the state of a
+			* peer; CLOCK follows, and GO when a welcome has come
+			* and no fragment is more than one version behind */
 	DL_LA_COPY,    /* fragment, seq, step, base, steps, tokens: take the
 			* trainer's values now; send the push when it goes on;
 			* keep it until DL_LA_RELEASE (or DL_LE_FAILED) */
@@ -90,6 +89,7 @@ enum dl_learn_action_kind {
 	DL_LA_EXPORT,  /* clock: the trainer's state is of now, with the
 			* fragments at dl_learn_version */
 	DL_LA_GO,      /* the trainer goes on */
+	DL_LA_WANT,    /* syncer, fragment: ask it for the values */
 	DL_LA_STEP,    /* syncer, clock, steps, tokens, loss: tell it */
 	DL_LA_APPLIED, /* fragment, version: tell its syncer */
 	DL_LA_RESEND,  /* syncer, fragment, seq, step: send that push again,

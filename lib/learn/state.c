@@ -14,15 +14,31 @@ void learn_on_state(struct dl_learn *l, const struct dl_learn_event *ev)
 	l->trainer_clock = ev->clock;
 	l->loaded = l->at_boundary = l->newcomer = 1;
 	learn_act(l, DL_LA_IMPORT);
+	learn_act(l, DL_LA_CLOCK);
+}
+
+/* Its syncer takes the values to be here. */
+static void want(struct dl_learn *l, uint32_t p)
+{
+	struct dl_learn_action *a = learn_act(l, DL_LA_WANT);
+
+	a->syncer = syncer_of(l, p);
+	a->fragment = p;
 }
 
 /* The trainer did not get far with it: all values come from the syncer. */
 void learn_forget_state(struct dl_learn *l)
 {
 	l->newcomer = 0;
-	for (uint32_t p = 0; p < l->fragments; p++)
-		if (!l->fragment[p].done)
-			l->fragment[p].version = (struct dl_version){0, 0};
+	for (uint32_t p = 0; p < l->fragments; p++) {
+		struct fragment *f = &l->fragment[p];
+
+		if (f->done)
+			continue;
+		f->version = (struct dl_version){0, 0};
+		if (!f->waiting && l->syncer[syncer_of(l, p)].connected)
+			want(l, p);
+	}
 }
 
 /* More than one version, or not known to be less? */

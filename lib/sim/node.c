@@ -284,6 +284,8 @@ static void carry_out(
 	case DL_LA_GO:
 		do_go(w, n);
 		break;
+	case DL_LA_WANT: /* after an IMPORT only */
+		break;
 	case DL_LA_STEP:
 	case DL_LA_APPLIED:
 	case DL_LA_DRAINED:

@@ -315,6 +315,7 @@ static void obey(struct learner *l, const struct dl_learn_action *a)
 		l->finished = 1;
 		break;
 	case DL_LA_IMPORT: /* nobody joins */
+	case DL_LA_WANT:
 	case DL_LA_EXPORT:
 	case DL_LA_RESEND:
 	case DL_LA_RELEASE:

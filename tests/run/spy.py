@@ -2,7 +2,7 @@
 """A trainer that hands on what a learner says to another, and notes it in the
 file $SAID. Files in its folder make it misbehave, once for each of them but
 those that say refuse: die, die-in-save, die-in-restore, refuse-save,
-refuse-restore."""
+refuse-restore, refuse-import."""
 import os, socket, subprocess, sys
 
 said = open(os.environ["SAID"], "a", buffering=1)
@@ -60,6 +60,9 @@ for line in orders:
         continue
     if verb == "restore" and os.path.exists("refuse-restore"):
         learner.sendall(b"error bad save\n")
+        continue
+    if verb == "import" and os.path.exists("refuse-import"):
+        learner.sendall(b"error bad state\n")
         continue
     trainer.sendall(line.encode())
     answer()

@@ -1,0 +1,137 @@
+#!/usr/bin/env bats
+# Newcomers: what they get of donors of every kind, which a second
+# implementation plays, and what of the syncer.
+
+load run.bash
+
+setup() {
+	python3 -c 'import cryptography' 2>/dev/null ||
+		skip "python3-cryptography is not installed"
+	run_setup
+	dl-key gen -o new.key
+	dl-train run -q -b 2 --steps 20 --save warm.state -o warm m text
+	# What is not data of the tensors: 8 bytes and a header.
+	head=$((8 + $(od -An -tu8 -N8 warm.state)))
+	whole=$(stat -c %s warm.state)
+	syncer
+	wait_for [ -S s ]
+	learner ann
+	wait_for pushed ann
+}
+
+teardown() {
+	run_teardown
+}
+
+# stage NEWCOMER=KIND,...: a door that names donors of these kinds.
+stage() {
+	background stage python3 "$abs_top_srcdir/tests/protocol/stage.py" \
+		door s warm.state "$@"
+	wait_for has 1 "door open" stage.log
+}
+
+# newcomer NAME [OPTION...]: a learner that comes through the door, whose trainer
+# is listened to.
+newcomer() {
+	local name=$1
+	shift
+	SAID=$name.lines background "$name" dl-learn -n "$name" -v --scratch "$scratch" \
+		--key new.key "$@" "unix:$PWD/door" -- \
+		python3 "$abs_top_srcdir/tests/run/spy.py" \
+		dl-train run -q -b 2 --step-time 10ms m text
+}
+
+# fetched DONOR: bytes that it was asked for.
+fetched() {
+	awk -v name="$1" '$1 == name && $2 == "fetch" { n += $4 }
+		END { print n + 0 }' stage.log
+}
+
+# is_warm NAME: its trainer went on from a peer's state, with its moments.
+is_warm() {
+	wait_for [ -e "$1.lines" ]
+	wait_for has 1 "^go" "$1.lines"
+	head -n 4 "$1.lines"
+	! grep "^load\|fresh" "$1.lines"
+	[[ $(sed -n 2p "$1.lines") == "import "*state.safetensors ]]
+	[[ $(sed -n 3p "$1.lines") =~ ^"clock "[0-9]+$ ]]
+}
+
+# is_cold NAME: it began with the syncer's values.
+is_cold() {
+	wait_for [ -e "$1.lines" ]
+	wait_for has 1 "^go" "$1.lines"
+	head -n 4 "$1.lines"
+	grep -q "^load" "$1.lines"
+	grep -q "^clock [0-9]* fresh" "$1.lines"
+}
+
+@test "a newcomer begins with a donor's state, or the syncer's values" {
+	stage warm=good half=dies,good cold=
+	newcomer warm
+	newcomer half
+	newcomer cold
+	is_warm warm
+	[ "$(fetched warm-0good)" -eq "$whole" ]
+	wait_for has 1 "warm-0good bye" stage.log
+	# Links that are no sessions were not even tried.
+	[ ! -e hacked ]
+	! grep mallory warm.log
+
+	# Of one that dies half-way, what was whole is not fetched again.
+	is_warm half
+	grep -q "half-0dies: " half.log
+	[ "$(fetched half-0dies)" -gt $((whole / 2)) ]
+	[ $(($(fetched half-1good) - head)) -lt $((whole * 2 / 3)) ]
+
+	is_cold cold
+	for name in warm half cold; do
+		wait_for pushed "$name" 3
+	done
+	# What was taken is not kept.
+	[ -z "$(find "$scratch" -name 'state*')" ]
+	dl-sync end "$link"
+	for name in warm half cold syncer; do
+		ends "$name"
+	done
+	is_better
+}
+
+@test "donors that lie cost the attempt" {
+	stage new=layout,huge,far,old,nan,busy,size,hash,good cold=layout,far
+	newcomer new
+	newcomer cold
+	is_warm new
+	cat new.log
+	grep -q 'new-0layout: tensor "lm_head.weight" is missing' new.log
+	grep -q "new-1huge: a header of 9223372036854775808 bytes" new.log
+	grep -q "new-2far: .*no scratch folder with .* of room" new.log
+	grep -q "new-3old: a state of clock" new.log
+	grep -q "new-4nan: tensor .* holds infinity or no number" new.log
+	grep -q "new-5busy: serves as many as it will" new.log
+	grep -q "new-6size: .* bytes at .* come in place of" new.log
+	grep -q "new-7hash: .*not what its hash names" new.log
+	wait_for has 1 "new-8good bye" stage.log
+	is_cold cold
+	grep -q "begins with the syncer's values" cold.log
+	wait_for pushed new
+	wait_for pushed cold
+}
+
+@test "who cannot take a state, or shall not, begins with the syncer's values" {
+	stage no=good not=good mute=mute
+	touch refuse-import
+	newcomer no
+	newcomer not --join syncer
+	newcomer mute
+	is_cold no
+	grep -q "bad state: begins with the syncer's values" no.log
+	[ "$(grep -c "^ready" no.lines)" -eq 1 ] # it lives on
+	wait_for pushed no 3
+	is_cold not
+	! grep "^not asks" stage.log
+	wait_for has 1 "mute-0mute hello" stage.log
+	kill -TERM "${pid[mute]}"
+	ends mute
+	[ ! -e mute.lines ]
+}
