@@ -16,7 +16,8 @@ BASE = 2
 EXTRA = {"+0%": 0, "+100%": 2, "+300%": 6}
 PAPER = {"+0%": 1.0, "+100%": 0.75, "+300%": 0.62}
 WIDTH = CONTEXT = 32
-BATCH, H = 4, 12
+H = 12
+NOISY = ["-b", "1", "--lr", "0.01"]  # what more learners average out
 USUAL = {"seconds": 240, "step": 0.2, "up": 15}
 
 
@@ -78,7 +79,7 @@ def run_all(options, folder):
     for kind, extra in EXTRA.items():
         names, faults = plan(options, extra)
         runs.append(abreast.make(
-            options, folder, kind, names, ["-H", str(H)], ["-b", str(BATCH)]))
+            options, folder, kind, names, ["-H", str(H)], NOISY))
         model.make(runs[-1], abreast.FRAGMENTS, WIDTH, CONTEXT)
         schedules.append(faults)
 
