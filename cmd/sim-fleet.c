@@ -280,6 +280,8 @@ static void parse(struct settings *s, int argc, char **argv)
 			parse_rest(s, opt);
 	if (optind < argc)
 		cmd_usage("%s: nothing is read", argv[optind]);
+	if (s->fleet.wait)
+		s->fleet.sync.min_h = 0;
 	if (!s->fleet.rounds && !s->fleet.steps && !s->fleet.time_ns)
 		s->fleet.steps = 1000;
 }

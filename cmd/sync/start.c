@@ -27,8 +27,9 @@ void sync_start(struct dl_tape_start *start, const struct sync_options *o,
 	strcpy(start->layout, layout->hash);
 	start->config.schedule.fragments = layout->fragments;
 	start->config.schedule.h = run->h;
+	/* In lock-step every due step has its round. */
 	if (!o->min_h_given)
-		start->config.min_h = run->h / 2;
+		start->config.min_h = o->wait ? 0 : run->h / 2;
 }
 
 void sync_note(struct dl_tape *tape, const struct dl_sync_event *ev,

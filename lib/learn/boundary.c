@@ -43,10 +43,15 @@ static int must_deliver(const struct dl_learn *l, uint32_t p)
 	return l->draining || l->syncer[syncer_of(l, p)].ending;
 }
 
-/* Opened by the syncer for a step that no push of ours was made for. */
-static int is_opened(const struct dl_learn *l, const struct fragment *f)
+/* Opened by the syncer for a step that no push of ours was made for. With wait
+ * the own due step comes first; who joined after it owes the push, since others
+ * hold until it is there. */
+static int is_opened(const struct dl_learn *l, uint32_t p)
 {
-	return !l->config.wait && f->opened > f->pushed_step;
+	const struct fragment *f = &l->fragment[p];
+
+	return f->opened > f->pushed_step &&
+	       (!l->config.wait || f->opened <= clock_of(l, p));
 }
 
 /* Due by the own clock. While an earlier push is not settled, nothing waits
@@ -81,7 +86,7 @@ static int wants_copy(const struct dl_learn *l, uint32_t p)
 
 	if (must_deliver(l, p) || is_due(l, p))
 		return 1;
-	return !is_on_its_way(f) && (is_opened(l, f) || is_overtaken(l, f));
+	return !is_on_its_way(f) && (is_opened(l, p) || is_overtaken(l, f));
 }
 
 static void copy_what_is_due(struct dl_learn *l)
@@ -276,7 +281,7 @@ static int any_due(const struct dl_learn *l)
 {
 	for (uint32_t p = 0; p < l->fragments; p++)
 		if (dl_due(l->config.schedule, p, clock_of(l, p)) ||
-			is_opened(l, &l->fragment[p]) ||
+			is_opened(l, p) ||
 			is_overtaken(l, &l->fragment[p]) ||
 			(must_deliver(l, p) && l->fragment[p].steps))
 			return 1;

@@ -92,6 +92,14 @@ struct tally {
 	uint32_t others;         /* live learners who are not members */
 };
 
+/* One that stalls after its push is not waited for, and may itself wait for the
+ * round (with wait). */
+static int takes_part(
+	const struct dl_sync *s, const struct learner *l, uint32_t p)
+{
+	return is_live(s, l) || (l->connected && (l->flag[p] & REPORTED));
+}
+
 static struct tally count(const struct dl_sync *s, uint32_t p)
 {
 	struct tally t = {0, 0, 0};
@@ -99,7 +107,7 @@ static struct tally count(const struct dl_sync *s, uint32_t p)
 	for (size_t i = 0; i < s->learners; i++) {
 		const struct learner *l = s->learner[i];
 
-		if (!is_live(s, l))
+		if (!takes_part(s, l, p))
 			continue;
 		if (!(l->flag[p] & MEMBER))
 			t.others++;

@@ -322,6 +322,21 @@ static void test_wait(void)
 	ok(at(&r, DL_LA_GO) != 0,
 		"a push for which no round is open holds nobody");
 	rig_release(&r);
+
+	rig_init(&r);
+	r.config.wait = 1;
+	r.l = dl_learn_new(&r.config);
+	welcome(&r, 0, 9, (struct dl_version){1, 1}, (struct dl_version){1, 1},
+		0);
+	global(&r, 0, 1, 1, 4, 0);
+	open_round(&r, 0, 8);
+	steps(&r, 1);
+	ok(did(&r, DL_LA_COPY)->step == 10,
+		"who comes after a due step that others wait at owes its push");
+	taken(&r, 1, DL_TAKEN_ROUND);
+	steps(&r, 1);
+	ok(!at(&r, DL_LA_COPY), "... and one only");
+	rig_release(&r);
 }
 
 static void test_reconnect(void)

@@ -396,6 +396,17 @@ static void test_stall(void)
 	plain(&r, DL_EV_TIME, NULL);
 	ok(count(&r, DL_ACT_MERGE) == 1, "... and not longer");
 	rig_release(&r);
+
+	rig_init(&r);
+	r.config.quorum = 2;
+	rig_pair(&r, 4);
+	push(&r, "a", 1, 4);
+	r.now += 61 * DL_SECOND;
+	step(&r, "b", 5, 5);
+	push(&r, "b", 1, 5);
+	ok(count(&r, DL_ACT_MERGE) == 1,
+		"who stalls after its push, waiting for others, has reported");
+	rig_release(&r);
 }
 
 static void test_refusals(void)
