@@ -25,6 +25,7 @@ teardown() {
 spied() {
 	local name=$1
 	shift
+	touch "$name.said"
 	background "$name" env SAID="$PWD/$name.said" dl-learn -v -n "$name" \
 		--scratch "$scratch" --heartbeat 300ms "$@" "$link" -- ./trainer
 }
@@ -222,4 +223,25 @@ went_on() {
 	[ "$status" -eq 64 ]
 	run dl-learn -n ann --save-every 0 "$link" -- ./trainer
 	[ "$status" -eq 64 ]
+}
+
+@test "recovery equals never having left" {
+	syncer
+	learner ben
+	spied ann --slot 3 --seed 5 --apply blend:0.5 --save-every 7
+	wait_for has 3 '^save' ann.said
+	sends=$(grep -c '^send' ann.said)
+	wait_for has $((sends + 3)) '^send' ann.said
+	touch die
+	wait_for has 2 '^ready' ann.said
+	DL_LAYOUT=layout.tsv DL_SLOT=3 DL_SEED=5 \
+		python3 "$abs_top_srcdir/tests/run/recover.py" ann.said \
+		dl-train run -q -b 2 m text
+	# It can fail: another slot's data are others.
+	rm again
+	run env DL_LAYOUT=layout.tsv DL_SLOT=4 DL_SEED=5 \
+		python3 "$abs_top_srcdir/tests/run/recover.py" ann.said \
+		dl-train run -q -b 2 m text
+	[ "$status" -eq 1 ]
+	[[ "$output" == *"other values of fragment"* ]]
 }

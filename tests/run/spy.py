@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
 """A trainer that hands on what a learner says to another, and notes it in the
-file $SAID. Files in its folder make it misbehave, once for each of them but
-those that say refuse: die, die-in-save, die-in-restore, refuse-save,
-refuse-restore, refuse-import."""
-import os, socket, subprocess, sys
+file $SAID, and keeps what the files in each order held in $SAID.d/LINE. Files in
+its folder make it misbehave, once for each of them but those that say refuse:
+die, die-in-save, die-in-restore, refuse-save, refuse-restore,
+refuse-import."""
+import os, shutil, socket, subprocess, sys
 
 said = open(os.environ["SAID"], "a", buffering=1)
+kept = os.environ["SAID"] + ".d"
+os.makedirs(kept, exist_ok=True)
+lines = len(open(os.environ["SAID"]).readlines()) + 1  # "ready" is one
 
 
 def asked(what):
@@ -40,10 +44,16 @@ def answer():
     learner.sendall(line.encode())
 
 
+def keep(verb, words):
+    path = words.split()[verb in ("send", "apply")]
+    shutil.copyfile(path, f"{kept}/{lines}")
+
+
 said.write("ready\n")
 answer()
 for line in orders:
     said.write(line)
+    lines += 1
     verb, _, rest = line.strip().partition(" ")
     if verb == "go" and asked("die"):
         die()
@@ -64,8 +74,12 @@ for line in orders:
     if verb == "import" and os.path.exists("refuse-import"):
         learner.sendall(b"error bad state\n")
         continue
+    if verb in ("load", "apply", "restore"):
+        keep(verb, rest)
     trainer.sendall(line.encode())
     answer()
+    if verb in ("send", "save"):
+        keep(verb, rest)
     if verb == "stop":
         break
 child.wait()
