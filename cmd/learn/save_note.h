@@ -23,7 +23,7 @@ struct save_note {
 #define SAVE_NOTE "note" /* its name in the folder */
 
 /* Puts the file on the disk, fills in its bytes and hash, and replaces the note
- * durably. 66 or 74; the note of before stays. */
+ * durably. 65 when there is no such file, or 74; the note of before stays. */
 int save_note_seal(
 	struct save_note *note, const char *folder, struct dl_err *e);
 /*
