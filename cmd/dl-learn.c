@@ -21,6 +21,7 @@ static const char usage[] =
 	"                [--drain duration] [--stop-timeout duration]\n"
 	"                [--scratch folder] [--save-every steps | time]\n"
 	"                [--state folder] [--key file] [--join from]\n"
+	"                [--serve address] [--serve-max n] [--serve-rate rate]\n"
 	"                [--streams n]\n"
 	"                [--window size] [--rate rate] [--buffers size]\n"
 	"                [--congestion name] [--insecure] link -- command ...\n"
@@ -41,8 +42,14 @@ enum {
 	STATE,
 	KEY,
 	JOIN,
+	SERVE,
+	SERVE_MAX,
+	SERVE_RATE,
 	INSECURE,
 };
+
+/* How many take its state at once, and how many may. */
+enum { SERVED = 2, SERVED_MOST = 64 };
 
 static const struct option options[] = {
 	{"name", required_argument, NULL, 'n'},
@@ -61,6 +68,9 @@ static const struct option options[] = {
 	{"state", required_argument, NULL, STATE},
 	{"key", required_argument, NULL, KEY},
 	{"join", required_argument, NULL, JOIN},
+	{"serve", required_argument, NULL, SERVE},
+	{"serve-max", required_argument, NULL, SERVE_MAX},
+	{"serve-rate", required_argument, NULL, SERVE_RATE},
 	{"insecure", no_argument, NULL, INSECURE},
 	LINK_LONG,
 	DATA_LONG,
@@ -82,6 +92,17 @@ static void set_join(struct learn_options *o, const char *from)
 	o->join = strcmp(from, "peers") == 0;
 	if (!o->join && strcmp(from, "syncer") != 0)
 		cmd_usage("--join %s: not peers or syncer", from);
+}
+
+static void set_serve(struct learn_options *o, const char *address)
+{
+	struct dl_err e;
+
+	if (dl_address_parse(&o->serve, address, &e))
+		cmd_usage("--serve: %s", e.text);
+	if (o->serve.kind != DL_LINK_TCP || o->serve.keyed)
+		cmd_usage("--serve: tcp:HOST:PORT only");
+	o->serves = 1;
 }
 
 /* The host's name, with what a learner's name cannot hold left out. */
@@ -154,6 +175,15 @@ static void read_option(struct learn_options *o, int opt)
 	case JOIN:
 		set_join(o, optarg);
 		break;
+	case SERVE:
+		set_serve(o, optarg);
+		break;
+	case SERVE_MAX:
+		o->serve_max = cmd_u64("--serve-max", optarg, 1, SERVED_MOST);
+		break;
+	case SERVE_RATE:
+		o->serve_rate = cmd_rate("--serve-rate", optarg);
+		break;
 	case INSECURE:
 		link_insecure(&o->insecure);
 		break;
@@ -172,6 +202,20 @@ static void check_join(struct learn_options *o)
 		cmd_usage("--join peers: needs --key, and tcp or unix");
 	if (o->join < 0)
 		o->join = able && o->own;
+}
+
+static void check_serve(struct learn_options *o)
+{
+	enum dl_link_kind kind = o->address.kind;
+
+	if ((o->serve_max || o->serve_rate) && !o->serves)
+		cmd_usage("--serve-max, --serve-rate: with --serve only");
+	if (o->serves &&
+		(!o->own || (kind != DL_LINK_TCP && kind != DL_LINK_UNIX)))
+		cmd_usage("--serve: needs --key, and tcp or unix");
+	o->serve.own = o->own;
+	if (!o->serve_max)
+		o->serve_max = SERVED;
 }
 
 /* What only one kind of link has. */
@@ -251,6 +295,7 @@ int main(int argc, char **argv)
 	key = key_use_with_peers(o.key, &o.address, 1);
 	o.own = key;
 	check_join(&o);
+	check_serve(&o);
 	check_data(&o);
 	check_times(&o);
 	optind++;

@@ -53,9 +53,12 @@ int learner_begin(
 		return code;
 	for (uint32_t p = 0; p < l->layout.fragments; p++)
 		bytes += l->layout.fragment[p].elements * sizeof(float);
-	/* The model when it is loaded, two files a fragment, small ones. */
-	code = dl_scratch_open(&l->scratch, l->options->scratch,
-		(3 + saves_models(l->options)) * bytes + (4 << 20), e);
+	/* The model when it is loaded, two files a fragment, small ones; a
+	 * state to serve. */
+	bytes = (3 + saves_models(l->options)) * bytes + (4 << 20);
+	if (l->options->serves)
+		bytes += export_size(l);
+	code = dl_scratch_open(&l->scratch, l->options->scratch, bytes, e);
 	if (code)
 		return code;
 	weights_init(&l->weights, &l->layout, &l->scratch, l->options->push);
@@ -207,14 +210,16 @@ static void work(struct learner *l, int64_t now)
 		return;
 	uplink_work(l, now);
 	trainer_work(l, now);
+	serving_work(l, now);
 	uplink_work(l, now); /* what the trainer's step has led to */
 }
 
-static int64_t wake(const struct learner *l)
+static int64_t wake(const struct learner *l, int64_t now)
 {
 	if (l->donated.newcomer)
 		return donated_wake(l);
-	return least(uplink_wake(l), trainer_wake(l));
+	return least(least(uplink_wake(l), trainer_wake(l)),
+		serving_wake(l, now));
 }
 
 static int turn(struct learner *l, struct dl_err *e)
@@ -229,7 +234,7 @@ static int turn(struct learner *l, struct dl_err *e)
 		l->over = 1;
 	if (l->over)
 		return 0;
-	until = least(wake(l), drain_wake(l));
+	until = least(wake(l, now), drain_wake(l));
 	return dl_loop_once(&l->loop, until, e);
 }
 
@@ -263,11 +268,12 @@ int learner_run(const struct learn_options *o)
 	randombytes_buf(&l.instance, sizeof l.instance);
 	identity_begin(&l);
 	uplink_init(&l, o->address.kind);
-	if (donated_begin(&l, &e) || loop(&l, &e))
+	if (serving_begin(&l, &e) || donated_begin(&l, &e) || loop(&l, &e))
 		l.code = cmd_fail(&e);
 	drain_report(&l);
 	learner_show_end(&l);
 	donated_release(&l);
+	serving_release(&l);
 	uplink_release(&l);
 	trainer_release(&l);
 	saves_release(&l);

@@ -8,6 +8,7 @@
 #include "cmd/learn/donated.h"
 #include "cmd/learn/drain.h"
 #include "cmd/learn/saves.h"
+#include "cmd/learn/serving.h"
 #include "cmd/learn/trainer.h"
 #include "cmd/learn/uplink.h"
 #include "cmd/learn/weights.h"
@@ -18,8 +19,8 @@
 
 struct learn_options {
 	struct dl_address address;
-	struct dl_tcp tcp; /* of it */
-	const char *key;   /* likewise: a file */
+	struct dl_tcp tcp;	  /* of it */
+	const char *key;	  /* likewise: a file */
 	const struct dl_key *own; /* what is in it; NULL: none */
 	int join; /* from a peer's state; -1: if it can be asked for one */
 	struct data_options data;
@@ -35,6 +36,10 @@ struct learn_options {
 	const char *state;   /* where saves outlive the learner; NULL */
 	uint64_t save_steps; /* between two; 0: */
 	int64_t save_ns;     /* ... time; 0: none are made */
+	int serves;		 /* its state is to be had at serve ... */
+	struct dl_address serve; /* ... which has own */
+	uint64_t serve_max;	 /* by so many at once */
+	uint64_t serve_rate;	 /* bytes a second; 0: no limit */
 	int64_t heartbeat_ns, poll_ns, drain_ns, stop_ns;
 };
 
@@ -55,6 +60,7 @@ struct learner {
 	struct trainer trainer;
 	struct saves saves;
 	struct uplink uplink;
+	struct serving serving;
 	struct cmd_status status;
 	int64_t shown_at; /* the last status line */
 	uint64_t shown_tokens;

@@ -136,6 +136,9 @@ static int on_message(void *ctx, struct dl_conn *c, const struct dl_message *m,
 		return 0;
 	case DL_MSG_PEERS:
 		return 0;
+	case DL_MSG_GUEST:
+		serving_guest(l, m, dl_now());
+		return 0;
 	case DL_MSG_OPEN:
 		ev.kind = DL_LE_OPEN;
 		cmd_debug("fragment %u is due: step %llu", m->fragment,
@@ -204,6 +207,7 @@ static void hello(struct learner *l)
 		.name = l->name,
 		.instance = l->instance,
 		.layout = l->core ? l->layout.hash : "",
+		.serve = serving_offer(l),
 		.fragments = fragments,
 		.versions = versions};
 	struct dl_learn_info info;

@@ -89,6 +89,8 @@ void trainer_do(struct learner *l, const struct dl_learn_action *a)
 	/* Now: newer ones may come before the trainer is there to load. */
 	if (a->kind == DL_LA_LOAD)
 		weights_adopt(&l->weights, l->core);
+	if (a->kind == DL_LA_EXPORT && !export_note(l, a))
+		return;
 	/* It does not stand at a boundary: it is not there, or starting. */
 	if (a->kind == DL_LA_FINISH && !t->ready)
 		learner_finish(l);
@@ -277,6 +279,15 @@ static void begin_apply(
 	free(path);
 }
 
+static void begin_export(struct learner *l, int64_t now)
+{
+	struct export_file *x = &l->serving.file;
+
+	export_begin(x, now);
+	dl_host_ask(l->trainer.host, "export %s", x->path);
+	l->trainer.working = 1;
+}
+
 static void begin(
 	struct learner *l, const struct dl_learn_action *a, int64_t now)
 {
@@ -301,6 +312,9 @@ static void begin(
 		break;
 	case DL_LA_FINISH:
 		learner_finish(l);
+		break;
+	case DL_LA_EXPORT:
+		begin_export(l, now);
 		break;
 	default:
 		dl_host_say(t->host, "go");
@@ -331,13 +345,31 @@ static void begin_save(struct learner *l, int64_t now)
 	l->trainer.saving = 1;
 }
 
+/* Where exports will go is told before, and not when they are due. */
+static void begin_telling(struct learner *l)
+{
+	const char *path = export_prepare(l);
+
+	if (!path)
+		return;
+	dl_host_ask(l->trainer.host, "prepare %s", path);
+	l->trainer.telling = 1;
+}
+
 /* Must the job wait for something else? */
 static int waits(
 	struct learner *l, const struct dl_learn_action *a, int64_t now)
 {
+	const struct trainer *t = &l->trainer;
+
+	if (t->saving || t->telling)
+		return 1;
 	if (a->kind == DL_LA_GO && saves_due(l, now))
 		begin_save(l, now);
-	return l->trainer.saving || (a->kind == DL_LA_LOAD && saves_finding(l));
+	else if (a->kind == DL_LA_GO)
+		begin_telling(l);
+	return t->saving || t->telling ||
+	       (a->kind == DL_LA_LOAD && saves_finding(l));
 }
 
 /* Orders without an answer are done at once; the next that has one waits. */
@@ -390,13 +422,15 @@ static void on_death(
 	struct trainer *t = &l->trainer;
 	struct dl_learn_event reset = {.kind = DL_LE_RESET, .now = now};
 
-	t->ready = t->working = t->saving = t->restoring = 0;
+	t->ready = t->working = 0;
+	t->saving = t->telling = t->restoring = 0;
 	saves_death(l, &ev->err);
 	if (ev->wanted || t->stopping)
 		return;
 	read_pushes(l, now);
 	lose_pushes(l, now);
 	t->jobs = 0;
+	export_lost(&l->serving.file);
 	if (++t->deaths >= HOPELESS && !t->stepped) {
 		learner_fail(l, &ev->err);
 		return;
@@ -424,6 +458,13 @@ static void on_refusal(struct learner *l, const struct dl_err *why)
 	learner_event(l, &reset);
 }
 
+static void finish_job(struct learner *l, const struct dl_err *why)
+{
+	if (l->trainer.job[0].kind == DL_LA_EXPORT)
+		export_done(l, why, dl_now());
+	finish(l);
+}
+
 /* Orders are answered one after the other; why: the trainer refused. */
 static void on_answer(struct learner *l, const struct dl_err *why)
 {
@@ -437,14 +478,16 @@ static void on_answer(struct learner *l, const struct dl_err *why)
 		} else {
 			set_anchors(l);
 		}
-	} else if (t->working && why) {
+	} else if (t->working && why && t->job[0].kind == DL_LA_IMPORT) {
 		on_refusal(l, why);
 	} else if (t->working) {
 		if (!--t->working)
-			finish(l);
+			finish_job(l, why);
 	} else if (t->saving) {
 		t->saving = 0;
 		saves_done(l, why);
+	} else if (t->telling) {
+		t->telling = 0;
 	}
 }
 

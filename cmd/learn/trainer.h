@@ -23,6 +23,7 @@ struct trainer {
 	int working;   /* jobs[0] waits for an answer */
 	int restoring; /* ... and has got no more than `restore` for it */
 	int saving;    /* it has got `save` */
+	int telling;   /* it has got `prepare` */
 	int stopping;
 	int stepped;	  /* ever */
 	unsigned deaths;  /* in a row, without a step */
@@ -34,7 +35,7 @@ int trainer_begin(struct learner *l, struct dl_err *e);
 void trainer_release(struct learner *l);
 
 /* An action of the core that is the trainer's: LOAD, IMPORT, COPY, APPLY,
- * CLOCK, GO, FINISH. */
+ * CLOCK, EXPORT, GO, FINISH. */
 void trainer_do(struct learner *l, const struct dl_learn_action *a);
 /* One that waits for its first or next model gets none: this learner is about
  * to leave. */

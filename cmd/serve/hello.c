@@ -6,10 +6,10 @@
 #include "base/num.h"
 #include "cmd/cmd.h"
 #include "cmd/serve/group.h"
+#include "cmd/serve/joiner.h"
 #include "cmd/serve/observe.h"
 #include "cmd/serve/rights.h"
 #include "cmd/serve/server.h"
-#include "link/offer.h"
 
 static const int64_t probe_time = 2 * DL_SECOND + DL_SECOND / 2;
 
@@ -189,30 +189,6 @@ static void begin_stream(struct peer *peer, int64_t now)
 	}
 }
 
-/* Who looks for a state is told where the run is, and who may be asked. */
-static void begin_joiner(struct peer *peer, int64_t now)
-{
-	struct dl_message peers = {.kind = DL_MSG_PEERS, .text = ""};
-
-	peer_send_welcome(peer, dl_sync_clock(peer->server->core));
-	dl_conn_send(&peer->conn, &peers);
-	peer_bye(peer, DL_BYE_DONE, now);
-}
-
-/* The link of a learner's state, at the address that it comes from if it named
- * none. Who comes by a socket of this machine has none to be seen. */
-static void keep_serve(struct peer *peer, const char *serve)
-{
-	struct dl_address a;
-
-	if (!serve || dl_offer_link(&a, serve, NULL))
-		return;
-	if (!*a.host && dl_address_host(a.host, peer->conn.main.fd))
-		return;
-	peer->serve = dl_alloc(sizeof a);
-	*peer->serve = a;
-}
-
 static void begin_learner(
 	struct peer *peer, const struct dl_message *m, int64_t now)
 {
@@ -234,7 +210,7 @@ static void begin_learner(
 	peer->versions = dl_alloc_array(n, sizeof *peer->versions);
 	if (m->fragments)
 		memcpy(peer->versions, m->versions, n * sizeof *peer->versions);
-	keep_serve(peer, m->serve);
+	joiner_keep_serve(peer, m->serve);
 	claim_name(peer, now);
 }
 
@@ -263,7 +239,7 @@ int peer_hello(struct peer *peer, const struct dl_message *m, struct dl_err *e)
 		begin_stream(peer, now);
 		break;
 	case DL_ROLE_JOINER:
-		begin_joiner(peer, now);
+		joiner_begin(peer, m, now);
 		break;
 	case DL_ROLE_LEARNER:
 		begin_learner(peer, m, now);

@@ -48,7 +48,8 @@ struct peer {
 	uint64_t streams, window; /* that hello wants; granted: welcome */
 	struct dl_address *serve; /* where its state can be had, by whoever has
 				   * been named to it; NULL: nowhere */
-	int decodes;		  /* the codec of the run's updates */
+	uint64_t named;	  /* first to a joiner, as the nth; 0: not yet */
+	int decodes;	  /* the codec of the run's updates */
 	int64_t deadline; /* of its hello or end; of the probe while it waits;
 			   * of the next byte that an observer reads */
 	uint64_t out;	  /* bytes sent to it then */

@@ -31,6 +31,7 @@ struct server {
 	struct gate gate;
 	struct peer *peer;
 	struct dl_rate rate; /* of data to all peers together */
+	uint64_t named;	     /* to joiners, so often */
 	unsigned turns;	     /* of peers, who take from it in turn */
 	struct dl_authorized_list authorized; /* those who have sessions */
 	struct dl_bucket *comings;	      /* of each of their keys */
