@@ -61,8 +61,7 @@ static void on_welcome(struct learner *l, const struct dl_message *m)
 			l->version[p] = m->versions[p];
 	memset(l->open, 0, n);
 	l->waitings = 0;
-	if (l->clock < m->clock)
-		l->clock = m->clock;
+	l->clock = m->clock;
 	l->welcome = 1;
 }
 

@@ -1,0 +1,235 @@
+#!/usr/bin/env bats
+# A run that was recorded can be made again bit for bit, and whatever is not as it
+# was is found where it is. DL_REPLAY_ROUNDS says how many rounds the runs have.
+
+load run
+
+rounds=${DL_REPLAY_ROUNDS:-24}
+
+merged_at_least() {
+	has "$1" '"event":"merged"' tape
+}
+
+# record LATE: a run of eight learners, narrow both ways, some of them late, whose
+# syncer dies once and is stopped once.
+record() {
+	syncer --record pushes --global int4 --quorum 4 --grace none \
+		--late "$1" --max-norm 1e6
+	background crowd "$abs_top_builddir/tests/run/crowd" "$link" 8 2000 7
+	wait_for merged_at_least $((rounds / 3))
+	kill_hard syncer
+	for more in 2 3; do
+		syncer --record pushes --global int4 --quorum 4 --grace none \
+			--late "$1" --max-norm 1e6
+		wait_for merged_at_least $((rounds * more / 3))
+		[ "$more" -eq 3 ] || { kill "${pid[syncer]}" && ends syncer; }
+	done
+	dl-sync end -q "$link"
+	ends syncer
+	ends crowd
+}
+
+setup_file() {
+	BATS_TEST_TMPDIR=$BATS_FILE_TMPDIR
+	run_setup
+	record next
+}
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return
+	declare -gA pid=()
+	for part in m layout.tsv pushes tape store; do
+		ln -s "$BATS_FILE_TMPDIR/$part" .
+	done
+}
+
+teardown() {
+	run_teardown
+}
+
+# again [OPTION...] TAPE: made again, with all that was recorded.
+again() {
+	rm -rf again
+	dl-sync replay -q --global int4 --layout layout.tsv --store again \
+		--record pushes "$@" m/model.safetensors
+}
+
+# The line of the tape at which PATTERN comes for the n-th time.
+line() {
+	grep -n "$2" tape | sed -n "$1s/:.*//p"
+}
+
+# changed N SED: the tape with its line N changed.
+changed() {
+	sed "$1$2" tape >changed
+	cmp -s tape changed && return 1
+	true
+}
+
+# differs STATUS WORDS COMMAND...: it ends so, and says so.
+differs() {
+	run "${@:3}"
+	echo "$output"
+	[ "$status" -eq "$1" ]
+	[[ $output == *"$2"* ]]
+}
+
+same_everywhere() {
+	again tape >first
+	cmp store/HEAD again/HEAD
+	for kind in global momentum error; do
+		diff -r "store/$kind" "again/$kind"
+	done
+	[ "$(grep -c '"event":"merged"' tape)" -le "$(grep -vc '#' first)" ]
+	for cpu in baseline avx2 avx512; do
+		for threads in 1 2; do
+			DL_CPU=$cpu again --threads $threads tape | cmp first -
+		done
+	done
+	dl-sync replay tape | cut -f 1-3 | cmp <(cut -f 1-3 first) -
+}
+
+@test "a run over three starts, pushes next when late, is the same everywhere" {
+	[ "$(grep -c '"format"' tape)" -eq 3 ]
+	same_everywhere
+	dl-stat -t tape | awk -F '\t' '$1 == "*" { exit !($11 > 0) }'
+}
+
+@test "a run whose late pushes are merged by themselves is the same everywhere" {
+	rm m layout.tsv pushes tape store
+	run_setup
+	record now
+	same_everywhere
+	awk '$3 == 1 { alone++ } END { exit !alone }' first
+}
+
+@test "what the tape says of a merge and was not so" {
+	n=$(line 5 '"event":"merged"')
+	at=": line $n: fragment "
+	changed "$n" 's/\("values":"\)[0-9a-f]\{8\}/\100000000/'
+	differs 1 "changed$at" again changed
+	[[ $output == *": other values" || $output == *": other values"$'\n'* ]]
+	changed "$n" 's/\("momentum":"\)[0-9a-f]\{8\}/\100000000/'
+	differs 1 "changed$at" again changed
+	[[ $output == *": other momentum"* ]]
+	changed "$n" 's/\("trail":"\)[0-9a-f]\{8\}/\100000000/'
+	differs 1 "changed$at" again changed
+	[[ $output == *": other decisions came before it"* ]]
+	differs 1 "changed$at" dl-sync replay changed
+	changed "$n" 's/\("version":"\)1\./\111./'
+	differs 1 "changed$at" dl-sync replay changed
+	[[ $output == *": that merge was not decided on"* ]]
+}
+
+@test "what the tape says of all else and was not so" {
+	n=$(line 5 '"event":"merged"')
+	push=$(line 1 '"event":"push".*"l0"')
+	changed "$push" 's/"norm":/&9/'
+	differs 1 "changed: line $push: fragment " again changed
+	[[ $output == *": not what the tape tells of"* ]]
+	changed "$push" d
+	differs 1 "changed: line " dl-sync replay changed
+	changed "$push" 's/"tokens":/&1/'
+	differs 1 "changed: line " dl-sync replay changed
+	changed 1 's/"quorum":4/"quorum":3/'
+	differs 1 "changed: line " dl-sync replay changed
+	n=$(line 2 '"format"')
+	changed "$n" 's/\("saved":{[^{]*"clock":\)/\11/'
+	differs 1 "changed: line $n: the syncer went on from another state" \
+		dl-sync replay changed
+	changed "$n" 's/\("fragments":\[{"version":"1.\)/\11/'
+	differs 1 "changed: line $n: fragment 0, version 1.1" \
+		dl-sync replay changed
+	# That learners are late says nothing of what was decided.
+	changed "$n" 's/"wall":1/"wall":2/'
+	dl-sync replay changed
+}
+
+# The file of the first push of l0, whose values are f32.
+file_of_l0() {
+	local at fragment
+	at=$(grep '"event":"push".*"l0"' tape | head -n 1)
+	fragment=$(sed 's/.*"fragment":\([0-9]*\).*/\1/' <<<"$at")
+	grep -l '"dl.learner":"l0"' pushes/* | xargs grep -l '"dl.seq":"1"' |
+		xargs grep -l "\"dl.fragment\":\"$fragment\""
+}
+
+@test "pushes that are others than those that came" {
+	file=$(file_of_l0)
+	cp -r pushes/ ours
+	rm pushes
+	mv ours pushes
+	last=$(tail -c 1 "$file" | od -An -tu1)
+	head -c -1 "$file" >changed
+	printf "%b" "\\x$(printf %x $((last ^ 128)))" >>changed
+	rm "$file"
+	differs 66 ": a push of l0 is not in pushes" again tape
+	at=$(grep -o 'tape: line .* version [0-9.]*' <<<"$output")
+	cp changed "$file"
+	differs 65 "$file: not the bytes of its name" again tape
+	# Of the same length, even: it is told by what it leads to.
+	rm "$file"
+	cp changed "pushes/$(b2sum -l 256 changed | cut -d ' ' -f 1)"
+	differs 1 "$at: other " again tape
+}
+
+@test "another model and another optimizer" {
+	rm m
+	dl-train init -q -L 1 -H 2 -d 16 -c 16 -s 4 m
+	differs 1 ", version 1.1: other values" again tape
+	rm -r m
+	ln -s "$BATS_FILE_TMPDIR/m" .
+	differs 1 ", version 1.1: other values" again --outer-lr 0.1 tape
+}
+
+@test "half a line, and a tape of two files" {
+	again tape >whole
+	head -c -20 tape >torn
+	again torn >cut
+	head -n "$(wc -l <cut)" whole | cmp cut -
+	n=$(line 4 '"event":"merged"')
+	head -n "$n" tape >tape.1
+	tail -n "+$((n + 1))" tape >tape.2
+	cat tape.1 tape.2 | again - | cmp whole -
+	# The first file was lost.
+	differs 65 "tape.2: line 1: an event before any start" again tape.2
+	tail -n "+$(line 2 '"format"')" tape >late
+	differs 65 "late: line 1: the run does not begin here" again late
+	dl-sync replay late
+}
+
+@test "a commit that the syncer did not live to tell of" {
+	n=$(line 6 '"event":"merged"')
+	head -n "$n" tape >told
+	again told >want
+	saved=$(tr -d '\n' <again/HEAD |
+		sed 's/.*"saved":\({.*}\),"files":.*/\1/')
+	{
+		head -n $((n - 1)) tape
+		head -n 1 tape | sed "s/\"saved\":null/\"saved\":$saved/"
+	} >untold
+	again untold | cmp want -
+	dl-sync replay untold | cut -f 1-3 | cmp <(cut -f 1-3 want) -
+	# Nor had it told of its start.
+	tail -n 1 untold >>untold
+	again untold | cmp want -
+}
+
+@test "a learner that is left out, and tapes that say less" {
+	again tape >with
+	again --without l0 tape >without
+	[ "$(wc -l <with)" -eq "$(wc -l <without)" ]
+	paste with without | awk -F '\t' '
+		/^#/ { next }
+		$8 > $3 || $8 + 1 < $3 { exit 1 }
+		$8 < $3 { less++ }
+		END { exit !less }'
+	sed 's/,"values":.*}$/}/' tape >older
+	again older | cmp with -
+	run dl-sync replay --store s tape
+	[ "$status" -eq 64 ]
+	run dl-sync replay --store s --record pushes tape
+	[ "$status" -eq 64 ]
+	run dl-sync replay tape m
+	[ "$status" -eq 64 ]
+}
