@@ -5,7 +5,7 @@ import os
 
 import model
 from faults import Faults
-from run import Run, wait_for
+from run import Run
 
 
 FRAGMENTS = 6
@@ -18,7 +18,7 @@ def make(options, folder, kind, names, serve, train=("-b", "1")):
     run = Run(f"{folder}/{kind}", names, options.shim,
               serve=["--end-timeout", "10s", *serve], learn=["-q"],
               train=["dl-train", "run", "-q", "--step-time",
-                     f"{options.step}s", *train, "m", "text"])
+                     f"{options.step}s", *train, "m", "text"], relays=False)
     model.make(run, FRAGMENTS)
     return run
 
@@ -41,7 +41,7 @@ def drive(runs, schedules, seconds, patience, meanwhile=None):
             stack.callback(run.release)
         first = [start(*pair) for pair in zip(runs, schedules)]
         for run, names in zip(runs, first):
-            wait_for("learners join", lambda: run.present() >= names)
+            run.wait_for("learners join", lambda: run.present() >= names)
         hands = [Faults(run) for run in runs]
         with meanwhile(runs) if meanwhile else contextlib.nullcontext():
             began = Faults.carry_out_all(list(zip(hands, schedules)), seconds)

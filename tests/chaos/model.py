@@ -14,11 +14,13 @@ def prose(path):
                 out.write(page.read())
 
 
-def make(run, fragments, width=16, context=16):
+SMALL = ["-L", "1", "-H", "2", "-d", "16", "-c", "16"]
+
+
+def make(run, fragments, shape=SMALL):
     """In the run's folder: m, layout.tsv and text."""
     prose(os.path.join(run.folder, "text"))
-    run.call("dl-train", "init", "-q", "-f", "-L", "1", "-H", "2", "-d",
-             str(width), "-c", str(context), "-s", "3", "m")
+    run.call("dl-train", "init", "-q", "-f", *shape, "-s", "3", "m")
     layout = run.call("dl-frag", "plan", "-n", str(fragments),
                       "m/model.safetensors")
     with open(os.path.join(run.folder, "layout.tsv"), "w",

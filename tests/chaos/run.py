@@ -2,8 +2,10 @@
 
 import os
 import re
+import shutil
 import signal
 import subprocess
+import tempfile
 import time
 
 from control import Control
@@ -98,18 +100,22 @@ class Process:
 
 
 class Run:
-    """Settings is what the command line says; serve and learn are options of
-    dl-sync serve and of dl-learn, train is the command of all trainers."""
+    """serve and learn are options of dl-sync serve and of dl-learn, train is
+    the command of all trainers. Without relays a learner must be started again
+    when the syncer was."""
 
-    def __init__(self, folder, names, shim, serve, learn, train):
+    def __init__(self, folder, names, shim, serve, learn, train, relays=True):
         self.folder, self.names = folder, names
         self.serve, self.learn, self.train = serve, learn, train
         self.disk = f"{folder}/disk"
         os.mkdir(self.disk)
-        os.mkdir(f"{folder}/scratch")
+        self.scratch = tempfile.mkdtemp(
+            prefix="chaos-", dir="/dev/shm" if os.path.isdir("/dev/shm")
+            else folder)
         self.syncer = Process("syncer", folder, shim, self.disk)
         self.learners = {name: Process(name, folder, shim) for name in names}
-        self.relays = {name: Relay() for name in names}
+        self.relays = {name: Relay() for name in names} if relays else {}
+        self.port = None
         self.tapes, self.listens = 0, 0
         self.key = self.make_keys()
 
@@ -147,15 +153,18 @@ class Run:
         if len(ports) <= self.listens:
             return False
         self.listens = len(ports)
+        self.port = int(ports[-1])
         for relay in self.relays.values():
-            relay.there = int(ports[-1])
+            relay.there = self.port
         return True
 
     def start(self, name):
+        relay = self.relays.get(name)
+        port = relay.port if relay else self.port
         self.learners[name].start([
             "dl-learn", "-n", name, "--key", f"{name}.key", "--scratch",
-            "scratch", *self.learn,
-            f"tcp:{self.key}@127.0.0.1:{self.relays[name].port}", "--",
+            self.scratch, *self.learn,
+            f"tcp:{self.key}@127.0.0.1:{port}", "--",
             *self.train])
 
     def processes(self):
@@ -165,6 +174,10 @@ class Run:
         for process in self.processes():
             if process.died():
                 raise Failure(process.died())
+
+    def wait_for(self, what, holds, patience=PATIENCE):
+        """While everybody lives."""
+        wait_for(what, lambda: self.check_alive() or holds(), patience)
 
     def rotate(self):
         self.tapes += 1
@@ -221,6 +234,7 @@ class Run:
                     except ProcessLookupError:
                         pass
                 process.child.wait()
+        shutil.rmtree(self.scratch)
 
     def left_behind(self):
         """Processes that outlive those that started them."""

@@ -3,6 +3,7 @@ or six more that are there half of the time, for as many tokens."""
 
 import contextlib
 import math
+import statistics
 import subprocess
 import threading
 import time
@@ -15,7 +16,7 @@ import tape
 BASE = 2
 EXTRA = {"+0%": 0, "+100%": 2, "+300%": 6}
 PAPER = {"+0%": 1.0, "+100%": 0.75, "+300%": 0.62}
-WIDTH = CONTEXT = 32
+SHAPE = ["-L", "1", "-H", "2", "-d", "32", "-c", "32"]
 H = 12
 NOISY = ["-b", "1", "--lr", "0.01"]  # what more learners average out
 USUAL = {"seconds": 240, "step": 0.2, "up": 15}
@@ -60,10 +61,13 @@ def first(curve, holds):
 
 
 def curve(run, samples, began):
-    """(seconds, tokens, held-out loss), in order of time."""
+    """(seconds, tokens, held-out loss), in order of time; the loss is the mean
+    of up to five samples, since a single one goes up and down."""
     lines = tape.read(run.whole_tape())
-    return [((at - began) / 1e9, tokens_by(lines, at), held_out(run, path))
-            for at, path in samples.taken]
+    losses = [held_out(run, path) for _, path in samples.taken]
+    return [((at - began) / 1e9, tokens_by(lines, at),
+             statistics.fmean(losses[max(i - 4, 0):i + 1]))
+            for i, (at, _) in enumerate(samples.taken)]
 
 
 def plan(options, extra):
@@ -80,7 +84,7 @@ def run_all(options, folder):
         names, faults = plan(options, extra)
         runs.append(abreast.make(
             options, folder, kind, names, ["-H", str(H)], NOISY))
-        model.make(runs[-1], abreast.FRAGMENTS, WIDTH, CONTEXT)
+        model.make(runs[-1], abreast.FRAGMENTS, SHAPE)
         schedules.append(faults)
 
     @contextlib.contextmanager

@@ -107,10 +107,10 @@ def soak(options, folder):
         first = [name for name in names if name not in late]
         for name in first:
             run.start(name)
-        wait_for("learners join", lambda: run.present() >= set(first))
+        run.wait_for("learners join", lambda: run.present() >= set(first))
         hand = Faults(run)
         began = hand.carry_out(faults, options.seconds)
-        wait_for("all are back", lambda: run.present() >= set(names))
+        run.wait_for("all are back", lambda: run.present() >= set(names))
         run.end(options.patience)
     finally:
         run.release()
