@@ -494,7 +494,7 @@ static void test_entries(void)
 	item[1] = swapped;
 	write_items(ARCHIVE_FILTER_ZSTD);
 	refused("the manifest is not first", "manifest.json does not come");
-	items = 0;
+	drop_items();
 	write_items(ARCHIVE_FILTER_ZSTD);
 	refused("an empty tar", "not a checkpoint");
 }
