@@ -57,7 +57,8 @@ def settings(options):
     step = f"{options.step * 1000:.0f}ms"
     return {
         "serve": ["-H", str(H), "--dead", "2s", "--end-timeout", "20s"],
-        "learn": ["--heartbeat", "300ms", "--drain", "2s"],
+        "learn": ["--heartbeat", "300ms", "--drain", "2s",
+                  "--serve", "tcp:127.0.0.1:0"],
         "train": ["dl-train", "run", "-q", "-b", "2", "--step-time", step,
                   "m", "text"]}
 
