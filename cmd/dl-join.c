@@ -8,6 +8,7 @@
 #include "cmd/cmd.h"
 #include "cmd/join/checkpoint.h"
 #include "cmd/join/live.h"
+#include "cmd/join/state.h"
 #include "cmd/key.h"
 #include "cmd/link.h"
 #include "state/checkpoint.h"
@@ -20,11 +21,14 @@ static const char usage[] =
 	"       dl-join [-o FILE] [-z[LEVEL]] [--shard-size SIZE]\n"
 	"               [--key FILE] [--buffers SIZE] [--congestion NAME]\n"
 	"               [--insecure] LINK\n"
+	"       dl-join --state FOLDER --key FILE [--buffers SIZE]\n"
+	"               [--congestion NAME] [--insecure] LINK\n"
 	"  -b, --base BASE        the model that deltas are added to\n"
 	"  -l, --layout LAYOUT    what the model must hold\n"
 	"  -o, --output FILE      the model, instead of standard output\n"
 	"  -z, --zstd[=LEVEL]     compress it, level 1 to 19 (3)\n"
 	"      --shard-size SIZE  a sharded set in folder FILE\n"
+	"      --state FOLDER     a learner's state instead of the model\n"
 	"      --key FILE         our key, for LINK tcp:KEY@HOST:PORT\n"
 	"      --buffers SIZE     of tcp, to send and to receive\n"
 	"      --congestion NAME  congestion control of tcp\n"
@@ -38,10 +42,11 @@ struct options {
 	int sources;
 	struct dl_tcp tcp; /* of a link */
 	const char *key;   /* likewise: a file */
+	const char *state; /* the folder for a state */
 	enum dl_insecure allowed;
 };
 
-enum { INSECURE = 256, SHARD_SIZE, KEY };
+enum { INSECURE = 256, SHARD_SIZE, STATE, KEY };
 
 static int read_sources(struct dl_model *parts, const struct options *o,
 	struct dl_err *e)
@@ -97,6 +102,28 @@ static int join_link(const struct options *o)
 	return code ? cmd_fail(&e) : 0;
 }
 
+static int take_state(const struct options *o)
+{
+	struct dl_address a;
+	struct dl_key *key;
+	struct dl_err e;
+	int code;
+
+	if (o->sources != 1 || o->base || o->layout || o->save.zstd ||
+		o->save.shard_size || strcmp(o->save.path, "-") != 0)
+		cmd_usage("--state: with --key and a link only");
+	if (dl_address_parse(&a, o->source[0], &e))
+		cmd_usage("--state: %s", e.text);
+	if (!o->key || (a.kind != DL_LINK_TCP && a.kind != DL_LINK_UNIX))
+		cmd_usage("--state: needs --key, and a link of tcp or unix");
+	link_set_up(&a, 1, &o->tcp);
+	link_allow(&a, 1, o->allowed);
+	key = key_use_with_peers(o->key, &a, 1);
+	code = join_state(&a, o->allowed, key, o->state, &e);
+	dl_key_free(key);
+	return code ? cmd_fail(&e) : 0;
+}
+
 static int join_one(const struct options *o)
 {
 	struct dl_err e;
@@ -113,6 +140,7 @@ int main(int argc, char **argv)
 		{"layout", required_argument, NULL, 'l'},
 		{"output", required_argument, NULL, 'o'},
 		{"shard-size", required_argument, NULL, SHARD_SIZE},
+		{"state", required_argument, NULL, STATE},
 		{"key", required_argument, NULL, KEY},
 		{"insecure", no_argument, NULL, INSECURE}, LINK_LONG,
 		CMD_ZSTD_LONG, CMD_LONG, {0}};
@@ -145,6 +173,9 @@ int main(int argc, char **argv)
 				cmd_usage("--shard-size %s: holds nothing",
 					optarg);
 			break;
+		case STATE:
+			o.state = optarg;
+			break;
 		case KEY:
 			o.key = optarg;
 			break;
@@ -163,6 +194,8 @@ int main(int argc, char **argv)
 		cmd_usage("--shard-size needs a folder (-o)");
 	if (o.save.shard_size && o.save.zstd)
 		cmd_usage("--shard-size and -z: other tools read sets plain");
+	if (o.state)
+		return take_state(&o);
 	for (int i = 0; i < o.sources; i++)
 		if (join_is_link(o.source[i]))
 			return join_link(&o);

@@ -93,13 +93,15 @@ static int is_final(int code)
 static void syncer_lost(
 	struct newcomer *n, const struct dl_err *why, int64_t now)
 {
-	if (is_final(why->code)) {
+	int others = donors_open(&n->donors) > 0;
+
+	if (is_final(why->code) || (!others && !n->config.wait)) {
 		give_up(n, why);
 		return;
 	}
 	if (!n->silent)
 		cmd_warn("%s: trying again", why->text);
-	if (donors_open(&n->donors))
+	if (others)
 		choose(n, now);
 	else
 		rest(n, now + pause_of(n->silent));

@@ -16,6 +16,7 @@ struct newcomer_config {
 	struct dl_loop *loop;
 	const struct dl_address *syncer; /* unix or tcp */
 	enum dl_insecure insecure;	 /* of it */
+	int wait;			 /* for it when it is away */
 	const struct dl_key *key;	 /* that it comes to peers with */
 	const char *run, *name;		 /* or "" */
 	/* As struct intake has it. */

@@ -39,6 +39,7 @@ int donated_begin(struct learner *l, struct dl_err *e)
 	struct newcomer_config c = {.loop = &l->loop,
 		.syncer = &l->options->address,
 		.insecure = l->options->insecure,
+		.wait = 1,
 		.key = l->options->own,
 		.run = "",
 		.name = l->name,

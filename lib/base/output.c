@@ -149,7 +149,7 @@ static void open_temp(struct dl_output *o)
 			atomic_fetch_add(&serial, 1));
 		o->temp = track(path);
 		o->fd = open(
-			path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+			path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 		free(path);
 		if (o->fd >= 0 || errno != EEXIST)
 			return;

@@ -12,7 +12,7 @@
 
 /* A file being written beside its final name. */
 struct dl_output {
-	int fd;
+	int fd; /* of a new file what is written can be read again */
 	char *path; /* owned; NULL for standard output and when closed */
 	/* private */
 	struct dl_output_temp *temp;

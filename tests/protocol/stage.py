@@ -73,11 +73,12 @@ class Donor(threading.Thread):
         self.key = os.urandom(32)
         self.state = self.spoil(bytearray(stage.state))
         self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
         self.given = 0
 
     def link(self):
         key = base64.b64encode(session.public_key(self.key)).decode()
-        return f"tcp:{key}@127.0.0.1:{self.listener.getsockname()[1]}"
+        return f"tcp:{key}@127.0.0.1:{self.port}"
 
     def spoil(self, state):
         n = struct.unpack_from("<Q", state)[0]

@@ -135,3 +135,29 @@ is_cold() {
 	ends mute
 	[ ! -e mute.lines ]
 }
+
+@test "dl-join takes a state, which a trainer goes on from" {
+	stage =far,dies,good
+	dl-join --state state --key new.key "unix:$PWD/door"
+	ls state
+	cat state/join.json
+	[ "$(ls state | wc -l)" -eq 3 ]
+	dl-frag check state/state.safetensors
+	cmp <(grep -v "^#" layout.tsv) <(grep -v "^#" state/layout.tsv)
+	grep -q '"donor":"-2good","versions":\["1\.[0-9]*","1' state/join.json
+	dl-train run -q -b 2 --resume state/state.safetensors --steps 25 \
+		-o there m text
+
+	# Nobody gives one: nothing is left behind, nor made.
+	kill_hard stage
+	rm door stage.log
+	stage =
+	run dl-join --state none --key new.key "unix:$PWD/door"
+	[ "$status" -eq 75 ]
+	[[ "$output" == *"no learner of run "*" gives its state" ]]
+	[ ! -e none ]
+	run dl-join --state none --key new.key unix:/nowhere
+	[ "$status" -eq 69 ]
+	run dl-join --state none unix:s
+	[ "$status" -eq 64 ]
+}
