@@ -95,28 +95,50 @@ int dl_parse_rate(const char *s, uint64_t *out)
 	return *out ? 0 : -1;
 }
 
-int dl_parse_duration(const char *s, int64_t *out)
+/* The unit at s, when it is shorter than *unit, which then is it: how many
+ * letters it has, else 0. */
+static size_t take_unit(const char *s, double *unit)
 {
 	static const struct {
 		const char *name;
 		double ns;
-	} units[] = {{"", 1e9}, {"s", 1e9}, {"ms", 1e6}, {"us", 1e3},
-		{"m", 60e9}, {"h", 3600e9}, {"d", 86400e9}};
-	const char *rest;
-	double v;
+	} units[] = {{"d", 86400e9}, {"h", 3600e9}, {"m", 60e9}, {"s", 1e9},
+		{"ms", 1e6}, {"us", 1e3}};
+	size_t n = strspn(s, "dhmsu");
 
-	if (parse_front(s, &v, &rest) || v < 0)
-		return -1;
 	for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
-		if (strcmp(rest, units[i].name))
+		if (strlen(units[i].name) != n || strncmp(s, units[i].name, n))
 			continue;
-		/* Half of what fits, so that now and a duration can be added. */
-		if (v * units[i].ns >= 0x1p62)
-			return -1;
-		*out = (int64_t)(v * units[i].ns);
-		return 0;
+		if (units[i].ns >= *unit)
+			return 0;
+		*unit = units[i].ns;
+		return n;
 	}
-	return -1;
+	return 0;
+}
+
+int dl_parse_duration(const char *s, int64_t *out)
+{
+	double v, sum = 0, unit = HUGE_VAL;
+	const char *rest;
+	size_t n;
+
+	do {
+		int first = unit == HUGE_VAL;
+
+		if (parse_front(s, &v, &rest) || v < 0)
+			return -1;
+		n = take_unit(rest, &unit);
+		if (!n && (*rest || !first))
+			return -1;
+		sum += v * (n ? unit : 1e9);
+		s = rest + n;
+	} while (*s);
+	/* Half of what fits, so that now and a duration can be added. */
+	if (sum >= 0x1p62)
+		return -1;
+	*out = (int64_t)sum;
+	return 0;
 }
 
 static int64_t read_clock(clockid_t id)

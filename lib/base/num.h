@@ -17,7 +17,8 @@ int dl_parse_size(const char *s, uint64_t *out);
 /* Bytes a second, at least 1: a size, "100M", or bits, "100Mbit". */
 int dl_parse_rate(const char *s, uint64_t *out);
 
-/* Nanoseconds: "250ms", "2s", "1.5m", "3h", "1d"; a bare number is seconds.
+/* Nanoseconds: "250ms", "2s", "1.5m", "3h", "1d", or the sum of such with the
+ * longest unit first, "1h30m"; a bare number is seconds.
  * Below 2^62 (146 years), so that a deadline is now plus one. */
 int dl_parse_duration(const char *s, int64_t *out);
 

@@ -63,6 +63,16 @@ static void test_num(void)
 		"bad rates");
 	ok(!dl_parse_duration("250ms", &t) && t == 250000000, "250ms");
 	ok(!dl_parse_duration("1.5m", &t) && t == 90 * DL_SECOND, "1.5m");
+	ok(!dl_parse_duration("1h30m", &t) && t == 5400 * DL_SECOND, "1h30m");
+	ok(!dl_parse_duration("2m05s", &t) && t == 125 * DL_SECOND, "2m05s");
+	ok(!dl_parse_duration("7", &t) && t == 7 * DL_SECOND, "7");
+	ok(dl_parse_duration("30m1h", &t) && dl_parse_duration("1h2h", &t) &&
+			dl_parse_duration("1h30", &t) &&
+			dl_parse_duration("1h ", &t) &&
+			dl_parse_duration("h", &t) &&
+			dl_parse_duration("1h-1m", &t) &&
+			dl_parse_duration("100000d1s", &t),
+		"bad sums of durations refused");
 	ok(dl_parse_duration("100000d", &t), "no duration overflows a clock");
 	ok(dl_parse_duration("2 s", &t) && dl_parse_duration("nan", &t),
 		"bad durations refused");
