@@ -14,7 +14,9 @@ static const char usage[] =
 	"x]\n"
 	"                [--stall duration] [--dead duration]\n"
 	"                [--end-timeout duration] [--tape file]\n"
-	"                [--record folder] [--threads n] [--key file]\n"
+	"                [--record folder] [--checkpoint folder]\n"
+	"                [--checkpoint-every how] [--checkpoint-keep n]\n"
+	"                [--threads n] [--key file]\n"
 	"                [--authorized file] [--max-learners n] [--streams n]\n"
 	"                [--window size] [--rate rate] [--buffers size]\n"
 	"                [--congestion name] [--insecure] [--from checkpoint]\n"
@@ -44,6 +46,7 @@ static const char usage[] =
 	"                [--momentum mu] [--nesterov | --no-nesterov]\n"
 	"                [--global codec] [--threads n] [--without name]\n"
 	"                --store folder --record folder tape model\n"
+	"       dl-sync checkpoint [-qv] [--key file] [--insecure] link file\n"
 	"       dl-sync end [-q] [--key file] [--insecure] link\n"
 	"       dl-sync -h | -V\n";
 
@@ -51,7 +54,7 @@ int main(int argc, char **argv)
 {
 	static const struct cmd_command commands[] = {{"serve", sync_serve},
 		{"run", sync_run}, {"merge", sync_merge},
-		{"attach", sync_attach}, {"check", sync_check},
+		{"attach", sync_attach}, {"check", sync_check}, {"checkpoint", sync_checkpoint},
 		{"replay", sync_replay},
 		{"end", sync_end}};
 

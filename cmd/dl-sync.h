@@ -10,6 +10,7 @@ int sync_run(int argc, char **argv);
 int sync_merge(int argc, char **argv);
 int sync_attach(int argc, char **argv);
 int sync_check(int argc, char **argv);
+int sync_checkpoint(int argc, char **argv);
 int sync_replay(int argc, char **argv);
 int sync_end(int argc, char **argv);
 

@@ -94,9 +94,9 @@ static int begin_core(struct server *s, int fresh, struct dl_err *e)
 	return code ? code : make_core(s, &start, e);
 }
 
-static int check_record(const char *folder, struct dl_err *e)
+static int check_folder(const char *folder, struct dl_err *e)
 {
-	char *path = dl_sprintf("%s/push", folder);
+	char *path = dl_sprintf("%s/file", folder);
 	int code = dl_make_folder(folder, e);
 
 	if (!code)
@@ -113,7 +113,9 @@ static int check_outputs(const struct serve_options *o, struct dl_err *e)
 	if (!code && o->tape && access(o->tape, F_OK))
 		code = dl_output_check(o->tape, e);
 	if (!code && o->record)
-		code = check_record(o->record, e);
+		code = check_folder(o->record, e);
+	if (!code && o->checkpoint.folder)
+		code = check_folder(o->checkpoint.folder, e);
 	return code;
 }
 
@@ -135,7 +137,9 @@ int server_begin(struct server *s, struct dl_err *e)
 	code = sync_check_run(&s->options->sync, s->run, e);
 	if (!code)
 		code = begin_core(s, fresh, e);
-	return code ? code : begin_listening(s, e);
+	if (!code)
+		code = begin_listening(s, e);
+	return code ? code : checkpoints_begin(s, e);
 }
 
 void server_end(struct server *s)
@@ -143,6 +147,9 @@ void server_end(struct server *s)
 	struct dl_err e;
 
 	peers_free(s);
+	checkpoints_end(s->checkpoints);
+	dl_errands_free(s->packer);
+	dl_errands_free(s->reader);
 	dl_authorized_release(&s->authorized);
 	free(s->comings);
 	for (size_t i = 0; i < s->options->listens; i++)

@@ -4,6 +4,7 @@
 
 #include "base/num.h"
 #include "cmd/cmd.h"
+#include "cmd/serve/copy.h"
 #include "cmd/serve/deliver.h"
 #include "cmd/serve/hello.h"
 #include "cmd/serve/record.h"
@@ -114,6 +115,8 @@ static int on_message(void *ctx, struct dl_conn *c, const struct dl_message *m,
 		server_event(peer->server, &ev);
 		return 0;
 	}
+	if (peer->state == PEER_CHECKPOINT && m->kind == DL_MSG_FETCH)
+		return copy_fetch(peer, m, e);
 	if (m->kind == DL_MSG_BYE)
 		return dl_fail(e, DL_UNAVAILABLE, "said bye");
 	return dl_fail(e, DL_PROTOCOL, "%s before welcome",

@@ -5,6 +5,7 @@
 
 #include "base/num.h"
 #include "cmd/cmd.h"
+#include "cmd/serve/copy.h"
 #include "cmd/serve/group.h"
 #include "cmd/serve/joiner.h"
 #include "cmd/serve/observe.h"
@@ -244,10 +245,11 @@ int peer_hello(struct peer *peer, const struct dl_message *m, struct dl_err *e)
 	case DL_ROLE_LEARNER:
 		begin_learner(peer, m, now);
 		break;
-	default:
-		peer_refuse(peer, DL_UNAVAILABLE,
-			"this syncer does not do that", now);
+	case DL_ROLE_CHECKPOINT:
+		copy_begin(peer, now);
 		break;
+	case DL_ROLES:
+		break; /* is none */
 	}
 	return 0;
 }

@@ -7,7 +7,7 @@
 /* One that has read nothing for so long may have to make room. */
 static const int64_t slow = 5 * DL_SECOND;
 
-static int64_t patience(const struct server *s)
+int64_t observe_patience(const struct server *s)
 {
 	return OBSERVER_DEAD * s->options->sync.dead_ns;
 }
@@ -35,7 +35,7 @@ int observe_enter(struct server *s, int64_t now)
 	}
 	if (observers < OBSERVERS)
 		return 1;
-	if (slowest->deadline - patience(s) > now - slow)
+	if (slowest->deadline - observe_patience(s) > now - slow)
 		return 0;
 	send_away(slowest, "reads nothing while others wait");
 	return 1;
@@ -46,7 +46,7 @@ void observe_begin(struct peer *peer, int64_t now)
 	struct server *s = peer->server;
 
 	peer->state = PEER_OBSERVER;
-	peer->deadline = now + patience(s);
+	peer->deadline = now + observe_patience(s);
 	peer_send_welcome(peer, dl_sync_clock(s->core));
 	for (uint32_t p = 0; p < s->layout->fragments; p++)
 		deliver(peer, p, dl_sync_clock(s->core), 0);
@@ -59,7 +59,7 @@ void observe_work(struct peer *peer, int64_t now)
 
 	if (out != peer->out) {
 		peer->out = out;
-		peer->deadline = now + patience(peer->server);
+		peer->deadline = now + observe_patience(peer->server);
 	} else if (now >= peer->deadline) {
 		send_away(peer, "reads nothing");
 	}

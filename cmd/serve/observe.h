@@ -12,6 +12,8 @@ enum {
 	OBSERVER_DEAD = 6 /* times --dead: nothing went out, it is sent away */
 };
 
+/* How long one may take nothing. */
+int64_t observe_patience(const struct server *s);
 /* Is there room for one more? Of too many, the one who has not read for longest
  * goes. */
 int observe_enter(struct server *s, int64_t now);

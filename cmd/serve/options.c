@@ -1,5 +1,8 @@
 #include "cmd/serve/options.h"
 
+#include <string.h>
+
+#include "base/num.h"
 #include "cmd/cmd.h"
 #include "cmd/key.h"
 #include "link/stripe.h"
@@ -9,13 +12,18 @@ enum {
 	FROM,
 	TAPE,
 	RECORD,
+	CHECKPOINT,
+	CHECKPOINT_EVERY,
+	CHECKPOINT_KEEP,
 	KEY,
 	AUTHORIZED,
 	MAX_LEARNERS,
 	INSECURE
 };
 
-enum { STREAMS = 8 }; /* unless given */
+/* Unless given. */
+enum { STREAMS = 8, KEEP = 3 };
+static const int64_t every = 600 * DL_SECOND;
 
 static const char shorts[] = "+" SYNC_SHORT CMD_SHORT;
 static const struct option longs[] = {
@@ -23,6 +31,9 @@ static const struct option longs[] = {
 	{"from", required_argument, NULL, FROM},
 	{"tape", required_argument, NULL, TAPE},
 	{"record", required_argument, NULL, RECORD},
+	{"checkpoint", required_argument, NULL, CHECKPOINT},
+	{"checkpoint-every", required_argument, NULL, CHECKPOINT_EVERY},
+	{"checkpoint-keep", required_argument, NULL, CHECKPOINT_KEEP},
 	{"key", required_argument, NULL, KEY},
 	{"authorized", required_argument, NULL, AUTHORIZED},
 	{"max-learners", required_argument, NULL, MAX_LEARNERS},
@@ -44,6 +55,29 @@ static void take_listen(struct serve_options *o, const char *s)
 		cmd_usage("%s", e.text);
 }
 
+/* Without a unit it is steps. */
+static void take_every(struct checkpoint_options *c, const char *s)
+{
+	c->every_ns = 0;
+	c->every_steps = 0;
+	if (s[strspn(s, "0123456789")])
+		c->every_ns = cmd_period("--checkpoint-every", s);
+	else
+		c->every_steps =
+			cmd_u64("--checkpoint-every", s, 1, UINT64_MAX / 2);
+}
+
+static void check_checkpoint(struct checkpoint_options *c)
+{
+	if (!c->folder && (c->every_ns || c->every_steps || c->keep))
+		cmd_usage("--checkpoint-every, --checkpoint-keep: where to "
+			  "--checkpoint?");
+	if (!c->every_ns && !c->every_steps)
+		c->every_ns = every;
+	if (!c->keep)
+		c->keep = KEEP;
+}
+
 static void read_option(struct serve_options *o, int opt)
 {
 	switch (opt) {
@@ -58,6 +92,16 @@ static void read_option(struct serve_options *o, int opt)
 		break;
 	case RECORD:
 		o->record = optarg;
+		break;
+	case CHECKPOINT:
+		o->checkpoint.folder = optarg;
+		break;
+	case CHECKPOINT_EVERY:
+		take_every(&o->checkpoint, optarg);
+		break;
+	case CHECKPOINT_KEEP:
+		o->checkpoint.keep =
+			cmd_u64("--checkpoint-keep", optarg, 1, UINT32_MAX);
 		break;
 	case KEY:
 		o->key_file = optarg;
@@ -116,6 +160,7 @@ void serve_options_read(struct serve_options *o, int argc, char **argv)
 		cmd_usage("serve: where to --listen?");
 	link_set_up(o->listen, o->listens, &o->tcp);
 	check_session(o);
+	check_checkpoint(&o->checkpoint);
 	data_check(&o->data);
 	o->key = key_use_to_listen(o->key_file, o->listen, o->listens);
 }

@@ -14,6 +14,13 @@ enum {
 	LEARNERS_MAX = 65536, /* what it can be */
 };
 
+struct checkpoint_options {
+	const char *folder;   /* NULL: none are made but on demand */
+	int64_t every_ns;     /* 0: not by time */
+	uint64_t every_steps; /* of the clock; 0: not by steps */
+	uint64_t keep;	      /* the newest of this run; from 1 */
+};
+
 struct serve_options {
 	struct sync_options sync;
 	const char *from; /* a checkpoint, or a folder of them; NULL: none */
@@ -21,6 +28,7 @@ struct serve_options {
 	const char *authorized; /* NULL: nobody comes by a session */
 	uint64_t learners;	/* connected at once, at most */
 	const char *record;	/* a folder; NULL: pushes are not kept */
+	struct checkpoint_options checkpoint;
 	struct dl_address listen[LISTEN_MAX];
 	size_t listens;
 	struct dl_tcp tcp;	  /* of those that are tcp */

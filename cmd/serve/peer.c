@@ -7,6 +7,7 @@
 
 #include "base/num.h"
 #include "cmd/cmd.h"
+#include "cmd/serve/copy.h"
 #include "cmd/serve/hear.h"
 #include "cmd/serve/hello.h"
 #include "cmd/serve/observe.h"
@@ -162,6 +163,7 @@ void peer_drop(struct peer *peer, const struct dl_err *why)
 	peer->state = PEER_LEAVING;
 	s->bytes_in += dl_conn_bytes_in(&peer->conn);
 	s->bytes_out += dl_conn_bytes_out(&peer->conn);
+	copy_leave(peer);
 	dl_conn_release(&peer->conn);
 	if (peer->coming)
 		pushes_drop(&s->globals.pushes, peer->coming);
@@ -291,7 +293,7 @@ static int owes_word(const struct peer *peer)
 static int has_deadline(const struct peer *peer)
 {
 	return owes_word(peer) || peer->state == PEER_WAITING ||
-	       peer->state == PEER_OBSERVER;
+	       peer->state == PEER_OBSERVER || peer->state == PEER_CHECKPOINT;
 }
 
 /* A stream becomes its owner's, once `attached` is on its way. */
@@ -345,6 +347,8 @@ void peers_work(struct server *s, int64_t now)
 			peer_judge(peer, now);
 		if (peer->state == PEER_OBSERVER && !peer->over)
 			observe_work(peer, now);
+		if (peer->state == PEER_CHECKPOINT && !peer->over)
+			copy_work(peer, now);
 		if (peer->state == PEER_STREAM && !peer->over)
 			hand_over(peer, now);
 		if (owes_word(peer) && !peer->over && now >= peer->deadline) {
@@ -378,6 +382,7 @@ void peers_free(struct server *s)
 		if (peer->over)
 			continue;
 		peer->over = 1;
+		copy_leave(peer);
 		dl_conn_release(&peer->conn);
 	}
 	free_over(s);

@@ -11,8 +11,9 @@
 #include "link/conn.h"
 #include "sync/sync.h"
 
-struct server;
+struct copy;
 struct push;
+struct server;
 
 enum peer_state {
 	PEER_STRANGER, /* has not said hello */
@@ -20,8 +21,9 @@ enum peer_state {
 	PEER_LEARNER,  /* the core knows it */
 	PEER_OBSERVER, /* the model is sent to it, and nothing heard */
 	PEER_ENDER,
-	PEER_STREAM,  /* about to be a stream of a learner's connection */
-	PEER_LEAVING, /* only what is queued is still sent */
+	PEER_CHECKPOINT, /* takes one */
+	PEER_STREAM,	 /* about to be a stream of a learner's connection */
+	PEER_LEAVING,	 /* only what is queued is still sent */
 };
 
 struct peer {
@@ -56,7 +58,8 @@ struct peer {
 	int64_t came;	  /* when it said hello */
 	int64_t heard;	  /* when the one probed was last heard before */
 	struct push *coming;
-	int over; /* to be freed after this turn */
+	struct copy *copy; /* of a checkpoint, for it */
+	int over;	   /* to be freed after this turn */
 };
 
 /* Takes in whoever waits at the listener; not 0 when some have to wait on. */

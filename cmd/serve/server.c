@@ -117,6 +117,7 @@ static void finish_run(struct server *s)
 	if (output && globals_write_model(&s->globals, output, &e))
 		s->code = cmd_fail(&e);
 	peers_bye(s, PEER_ENDER, DL_BYE_DONE, now);
+	checkpoints_last(s);
 	s->ending = 1;
 	s->leave_at = now + leave_time;
 }
@@ -203,7 +204,9 @@ static void on_terminate(struct server *s)
 	peers_bye(s, PEER_LEARNER, DL_BYE_RESTARTING, now);
 	peers_bye(s, PEER_WAITING, DL_BYE_RESTARTING, now);
 	peers_bye(s, PEER_ENDER, DL_BYE_RESTARTING, now);
+	peers_bye(s, PEER_CHECKPOINT, DL_BYE_RESTARTING, now);
 	peers_drop_strangers(s);
+	checkpoints_last(s);
 	s->ending = s->stopped = 1;
 	s->leave_at = now + leave_time;
 }
@@ -273,6 +276,7 @@ static int turn(struct server *s, struct dl_err *e)
 	struct dl_sync_event time = {
 		.kind = DL_EV_TIME, .now = dl_now(), .loss = NAN};
 	int64_t until;
+	int left;
 
 	if (time.now >= core_wake(s))
 		server_event(s, &time);
@@ -281,8 +285,10 @@ static int turn(struct server *s, struct dl_err *e)
 	rights_work(s, time.now);
 	save_tape(s, 0);
 	peers_work(s, time.now);
+	checkpoints_work(s, time.now);
 	server_show(s, 0);
-	if (s->ending && (!s->peer || time.now >= s->leave_at))
+	left = s->ending && (!s->peer || time.now >= s->leave_at);
+	if (left && !checkpoints_busy(s))
 		s->over = 1;
 	if (s->over)
 		return 0;
@@ -290,7 +296,8 @@ static int turn(struct server *s, struct dl_err *e)
 	until = least(until, s->commit_at);
 	until = least(until, rights_wake(s, time.now));
 	until = least(until, watch_listeners(s, time.now));
-	if (s->ending)
+	until = least(until, checkpoints_wake(s));
+	if (s->ending && !left)
 		until = least(until, s->leave_at);
 	return dl_loop_once(&s->loop, until, e);
 }

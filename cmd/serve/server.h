@@ -5,12 +5,14 @@
 #ifndef CMD_SERVE_SERVER_H
 #define CMD_SERVE_SERVER_H
 
+#include "cmd/serve/checkpoint.h"
 #include "cmd/serve/gate.h"
 #include "cmd/serve/options.h"
 #include "cmd/serve/peer.h"
 #include "cmd/status.h"
 #include "cmd/sync/globals.h"
 #include "link/authorized.h"
+#include "link/errand.h"
 #include "link/loop.h"
 #include "state/tape.h"
 
@@ -39,6 +41,9 @@ struct server {
 	unsigned char *merged; /* P flags: merged, not committed yet */
 	int64_t commit_at;     /* the next try; INT64_MAX: none has failed */
 	int commit_lost;       /* said that it fails */
+	struct checkpoints *checkpoints; /* NULL: --checkpoint was not given */
+	struct dl_errands *packer, *reader; /* NULL: none was needed yet */
+	struct copy *copy;		    /* the one under way, or NULL */
 	struct cmd_status status;
 	int64_t shown_at;
 	uint64_t shown_tokens;

@@ -189,6 +189,11 @@ int dl_output_open(struct dl_output *o, const char *path, struct dl_err *e)
 	return DL_CANTCREAT;
 }
 
+const char *dl_output_temp(const struct dl_output *o)
+{
+	return o->temp ? o->temp->path : NULL;
+}
+
 int dl_output_check(const char *path, struct dl_err *e)
 {
 	mode_t kind = kind_of(path);

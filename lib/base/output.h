@@ -37,6 +37,8 @@ void dl_output_on(struct dl_output *o, int fd);
 void dl_output_compress(struct dl_output *o, int level);
 int dl_output_write(
 	struct dl_output *o, const void *p, size_t n, struct dl_err *e);
+/* Where its bytes are until they have their name; NULL: nowhere to be read. */
+const char *dl_output_temp(const struct dl_output *o);
 /* Puts all of it on the disk, so that only its name is missing: a set of many
  * needs no more than one open file. */
 int dl_output_finish(struct dl_output *o, struct dl_err *e);

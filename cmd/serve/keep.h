@@ -1,0 +1,23 @@
+/*
+ * The folder of a run's checkpoints: RUN.EPOCH.CLOCK.tar.zst. Others' files may
+ * be there too, and stay.
+ */
+#ifndef CMD_SERVE_KEEP_H
+#define CMD_SERVE_KEEP_H
+
+#include <stdint.h>
+
+#include "base/err.h"
+
+/* The path of one, the caller's to free. */
+char *keep_name(
+	const char *folder, const char *run, uint64_t epoch, uint64_t clock);
+
+/* Removes all of that run but the newest n > 0; 74 when one cannot be. */
+int keep_newest(
+	const char *folder, const char *run, uint64_t n, struct dl_err *e);
+
+/* Removes what that run's syncers have begun and, killed, not finished. */
+void keep_clean(const char *folder, const char *run);
+
+#endif
