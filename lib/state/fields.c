@@ -1,6 +1,5 @@
 #include "state/fields.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,9 +17,15 @@ void dl_put_key(struct dl_buf *out, const char *key)
 	dl_buf_byte(out, ':');
 }
 
+/* HEAD holds a number a name and fragment, and is written with each merge. */
 void dl_put_u64(struct dl_buf *out, uint64_t v)
 {
-	dl_buf_printf(out, "%" PRIu64, v);
+	char text[20], *at = text + sizeof text;
+
+	do
+		*--at = (char)('0' + v % 10);
+	while (v /= 10);
+	dl_buf_add(out, at, (size_t)(text + sizeof text - at));
 }
 
 void dl_put_real(struct dl_buf *out, double v)
@@ -45,7 +50,11 @@ void dl_put_real(struct dl_buf *out, double v)
 
 void dl_put_version(struct dl_buf *out, struct dl_version v)
 {
-	dl_buf_printf(out, "\"%" PRIu64 ".%" PRIu64 "\"", v.epoch, v.number);
+	dl_buf_byte(out, '"');
+	dl_put_u64(out, v.epoch);
+	dl_buf_byte(out, '.');
+	dl_put_u64(out, v.number);
+	dl_buf_byte(out, '"');
 }
 
 void dl_put_string(struct dl_buf *out, const char *s)
@@ -235,8 +244,7 @@ int dl_take_hex(struct dl_json *j, char *out, size_t digits)
 
 	if (rc)
 		return rc;
-	if (strlen(out) == digits &&
-		strspn(out, "0123456789abcdef") == digits)
+	if (strlen(out) == digits && strspn(out, "0123456789abcdef") == digits)
 		return 0;
 	snprintf(what, sizeof what, "%zu hexadecimal digits", digits);
 	return expected(j, what);

@@ -87,6 +87,8 @@ struct dl_sync {
 	int64_t now;
 	struct learner **learner; /* in byte order of names */
 	size_t learners, learner_cap;
+	struct learner **here; /* those connected, in the same order */
+	size_t heres;
 	struct fragment *fragment;
 	struct dl_sync_action *action; /* queue: [taken, n) */
 	size_t action_at, actions, action_cap;

@@ -29,13 +29,12 @@ void begin_end(struct dl_sync *s)
 			s->rounds++;
 		}
 		pushes_move(&f->round, &f->waiting);
-		for (size_t i = 0; i < s->learners; i++)
-			if (is_live(s, s->learner[i]))
-				s->learner[i]->flag[p] |= MEMBER;
+		for (size_t i = 0; i < s->heres; i++)
+			if (is_live(s, s->here[i]))
+				s->here[i]->flag[p] |= MEMBER;
 	}
-	for (size_t i = 0; i < s->learners; i++)
-		if (s->learner[i]->connected)
-			act_to(s, DL_ACT_END, s->learner[i])->step = s->clock;
+	for (size_t i = 0; i < s->heres; i++)
+		act_to(s, DL_ACT_END, s->here[i])->step = s->clock;
 }
 
 /* The learners still to be waited for in this phase. */
@@ -43,11 +42,9 @@ static size_t missing(const struct dl_sync *s)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < s->learners; i++) {
-		const struct learner *l = s->learner[i];
+	for (size_t i = 0; i < s->heres; i++) {
+		const struct learner *l = s->here[i];
 
-		if (!l->connected)
-			continue;
 		if (s->phase == COLLECTING ? !l->drained
 			: l->finals < s->served)
 			n++;
@@ -80,20 +77,19 @@ static int all_closed(const struct dl_sync *s)
 static void send_finals(struct dl_sync *s)
 {
 	next_phase(s, SENDING);
-	for (size_t i = 0; i < s->learners; i++) {
-		s->learner[i]->finals = 0;
+	for (size_t i = 0; i < s->heres; i++) {
+		s->here[i]->finals = 0;
 		for (uint32_t p = 0; p < s->fragments; p++)
-			if (s->learner[i]->connected && serves(s, p))
-				send_global(s, s->learner[i], p);
+			if (serves(s, p))
+				send_global(s, s->here[i], p);
 	}
 }
 
 static void finish(struct dl_sync *s)
 {
 	next_phase(s, DONE);
-	for (size_t i = 0; i < s->learners; i++)
-		if (s->learner[i]->connected)
-			act_to(s, DL_ACT_BYE, s->learner[i]);
+	for (size_t i = 0; i < s->heres; i++)
+		act_to(s, DL_ACT_BYE, s->here[i]);
 	act(s, DL_ACT_DONE);
 }
 

@@ -34,12 +34,12 @@ enum {
 /* Nanoseconds a step of the median live learner; 0 unknown. */
 static double median_step_ns(const struct dl_sync *s)
 {
-	double *v = dl_alloc_array(s->learners, sizeof *v), m = 0;
+	double *v = dl_alloc_array(s->heres, sizeof *v), m = 0;
 	size_t n = 0;
 
-	for (size_t i = 0; i < s->learners; i++)
-		if (is_live(s, s->learner[i]) && s->learner[i]->step_ns > 0)
-			v[n++] = s->learner[i]->step_ns;
+	for (size_t i = 0; i < s->heres; i++)
+		if (is_live(s, s->here[i]) && s->here[i]->step_ns > 0)
+			v[n++] = s->here[i]->step_ns;
 	if (n >= SPEEDS_NEEDED)
 		m = median(v, n);
 	free(v);

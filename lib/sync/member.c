@@ -7,14 +7,15 @@
 
 #include "base/mem.h"
 
-static size_t place_of(const struct dl_sync *s, const char *name)
+static size_t place_in(
+	struct learner *const *list, size_t n, const char *name)
 {
-	size_t low = 0, high = s->learners;
+	size_t low = 0, high = n;
 
 	while (low < high) {
 		size_t mid = low + (high - low) / 2;
 
-		if (strcmp(s->learner[mid]->name, name) < 0)
+		if (strcmp(list[mid]->name, name) < 0)
 			low = mid + 1;
 		else
 			high = mid;
@@ -24,7 +25,7 @@ static size_t place_of(const struct dl_sync *s, const char *name)
 
 struct learner *find_learner(const struct dl_sync *s, const char *name)
 {
-	size_t i = place_of(s, name);
+	size_t i = place_in(s->learner, s->learners, name);
 
 	if (i < s->learners && !strcmp(s->learner[i]->name, name))
 		return s->learner[i];
@@ -33,7 +34,7 @@ struct learner *find_learner(const struct dl_sync *s, const char *name)
 
 struct learner *make_learner(struct dl_sync *s, const char *name)
 {
-	size_t i = place_of(s, name);
+	size_t i = place_in(s->learner, s->learners, name);
 	struct learner *l;
 
 	if (i < s->learners && !strcmp(s->learner[i]->name, name))
@@ -42,6 +43,7 @@ struct learner *make_learner(struct dl_sync *s, const char *name)
 		s->learner_cap = s->learner_cap ? 2 * s->learner_cap : 8;
 		s->learner = dl_resize(s->learner, s->learner_cap,
 			sizeof *s->learner);
+		s->here = dl_resize(s->here, s->learner_cap, sizeof *s->here);
 	}
 	memmove(s->learner + i + 1, s->learner + i,
 		(s->learners - i) * sizeof *s->learner);
@@ -55,6 +57,28 @@ struct learner *make_learner(struct dl_sync *s, const char *name)
 	l->flag = dl_alloc(s->fragments);
 	l->loss = NAN;
 	return l;
+}
+
+/* A run never forgets a name: what an event costs follows those who are here. */
+static void arrive(struct dl_sync *s, struct learner *l)
+{
+	size_t i = place_in(s->here, s->heres, l->name);
+
+	if (l->connected)
+		return;
+	memmove(s->here + i + 1, s->here + i,
+		(s->heres++ - i) * sizeof *s->here);
+	s->here[i] = l;
+	l->connected = 1;
+}
+
+static void depart(struct dl_sync *s, struct learner *l)
+{
+	size_t i = place_in(s->here, s->heres, l->name);
+
+	memmove(s->here + i, s->here + i + 1,
+		(--s->heres - i) * sizeof *s->here);
+	l->connected = 0;
 }
 
 void free_learner(struct learner *l)
@@ -259,7 +283,7 @@ void on_join(struct dl_sync *s, const struct dl_sync_event *ev)
 		l->clock = s->clock;
 	if (l->ceiling < l->clock)
 		l->ceiling = l->clock;
-	l->connected = 1;
+	arrive(s, l);
 	l->drained = 0;
 	l->finals = 0;
 	l->joined_at = s->now ? s->now : 1;
@@ -277,8 +301,8 @@ void on_leave(struct dl_sync *s, const struct dl_sync_event *ev)
 {
 	struct learner *l = find_learner(s, ev->learner);
 
-	if (l && is_current(l, ev->instance))
-		l->connected = 0;
+	if (l && l->connected && is_current(l, ev->instance))
+		depart(s, l);
 }
 
 void on_step(struct dl_sync *s, const struct dl_sync_event *ev)

@@ -14,8 +14,8 @@ static int enough_steps(const struct dl_sync *s, uint32_t p)
 {
 	double all = 0, ready = 0;
 
-	for (size_t i = 0; i < s->learners; i++) {
-		const struct learner *l = s->learner[i];
+	for (size_t i = 0; i < s->heres; i++) {
+		const struct learner *l = s->here[i];
 
 		if (!is_live(s, l))
 			continue;
@@ -104,8 +104,8 @@ static struct tally count(const struct dl_sync *s, uint32_t p)
 {
 	struct tally t = {0, 0, 0};
 
-	for (size_t i = 0; i < s->learners; i++) {
-		const struct learner *l = s->learner[i];
+	for (size_t i = 0; i < s->heres; i++) {
+		const struct learner *l = s->here[i];
 
 		if (!takes_part(s, l, p))
 			continue;
@@ -148,10 +148,10 @@ static void reach_quorum(struct dl_sync *s, struct fragment *f)
 /* Members who died make room for those who came since. */
 static void enlist_others(struct dl_sync *s, uint32_t p)
 {
-	for (size_t i = 0; i < s->learners; i++)
-		if (is_live(s, s->learner[i])
-			&& !(s->learner[i]->flag[p] & MEMBER))
-			enlist(s, s->learner[i], p);
+	for (size_t i = 0; i < s->heres; i++)
+		if (is_live(s, s->here[i])
+			&& !(s->here[i]->flag[p] & MEMBER))
+			enlist(s, s->here[i], p);
 }
 
 void check_round(struct dl_sync *s, uint32_t p)
@@ -198,8 +198,8 @@ int64_t round_wake(const struct dl_sync *s, uint32_t p)
 		&& f->opened_at + s->config.below_ns > s->now
 		&& f->opened_at + s->config.below_ns < wake)
 		wake = f->opened_at + s->config.below_ns;
-	for (size_t i = 0; i < s->learners; i++) {
-		const struct learner *l = s->learner[i];
+	for (size_t i = 0; i < s->heres; i++) {
+		const struct learner *l = s->here[i];
 		int64_t stall = l->step_at + s->config.stall_ns;
 
 		if (is_live(s, l)
@@ -410,9 +410,8 @@ void on_merged(struct dl_sync *s, const struct dl_sync_event *ev)
 	s->sync_ns = smooth(s->sync_ns, (double)(s->now - f->merging_at));
 	settle_merged(s, ev->fragment);
 	if (s->phase == RUNNING)
-		for (size_t i = 0; i < s->learners; i++)
-			if (s->learner[i]->connected)
-				send_global(s, s->learner[i], ev->fragment);
+		for (size_t i = 0; i < s->heres; i++)
+			send_global(s, s->here[i], ev->fragment);
 	if (f->alone.n)
 		merge_alone(s, ev->fragment);
 }

@@ -67,6 +67,7 @@ void dl_sync_free(struct dl_sync *s)
 		free(f->part);
 	}
 	free(s->learner);
+	free(s->here);
 	free(s->fragment);
 	free(s->action);
 	free(s);
@@ -285,10 +286,10 @@ double pace(const struct dl_sync *s)
 {
 	double best = 0;
 
-	for (size_t i = 0; i < s->learners; i++) {
-		double t = s->learner[i]->step_ns;
+	for (size_t i = 0; i < s->heres; i++) {
+		double t = s->here[i]->step_ns;
 
-		if (t > 0 && is_live(s, s->learner[i]) && (!best || t < best))
+		if (t > 0 && is_live(s, s->here[i]) && (!best || t < best))
 			best = t;
 	}
 	return best;
@@ -317,8 +318,8 @@ void dl_sync_info(const struct dl_sync *s, struct dl_sync_info *out)
 	if (s->contributions)
 		out->effective_h = (double)s->contributed_steps
 			/ (double)s->contributions;
-	for (size_t i = 0; i < s->learners; i++)
-		out->live += is_live(s, s->learner[i]) ? 1 : 0;
+	for (size_t i = 0; i < s->heres; i++)
+		out->live += is_live(s, s->here[i]) ? 1 : 0;
 }
 
 int dl_sync_learner(const struct dl_sync *s, size_t i,

@@ -6,8 +6,11 @@ load run
 
 rounds=${DL_REPLAY_ROUNDS:-24}
 
-merged_at_least() {
-	has "$1" '"event":"merged"' tape
+# merges N: waits until there are so many, as long as there are more and more.
+merges() {
+	for n in $(seq 1 8 "$1") "$1"; do
+		wait_for has "$n" '"event":"merged"' tape
+	done
 }
 
 # record LATE: a run of eight learners, narrow both ways, some of them late, whose
@@ -16,12 +19,12 @@ record() {
 	syncer --record pushes --global int4 --quorum 4 --grace none \
 		--late "$1" --max-norm 1e6
 	background crowd "$abs_top_builddir/tests/run/crowd" "$link" 8 2000 7
-	wait_for merged_at_least $((rounds / 3))
+	merges $((rounds / 3))
 	kill_hard syncer
 	for more in 2 3; do
 		syncer --record pushes --global int4 --quorum 4 --grace none \
 			--late "$1" --max-norm 1e6
-		wait_for merged_at_least $((rounds * more / 3))
+		merges $((rounds * more / 3))
 		[ "$more" -eq 3 ] || { kill "${pid[syncer]}" && ends syncer; }
 	done
 	dl-sync end -q "$link"
@@ -33,6 +36,12 @@ setup_file() {
 	BATS_TEST_TMPDIR=$BATS_FILE_TMPDIR
 	run_setup
 	record next
+}
+
+teardown_file() {
+	for p in "${pid[@]}"; do
+		kill -9 "$p" 2>/dev/null || true
+	done
 }
 
 setup() {
