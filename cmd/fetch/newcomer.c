@@ -69,6 +69,7 @@ static void call_on(struct newcomer *n, struct donor *donor, int64_t now)
 	n->donor = donor;
 	n->doing = NEWCOMER_TAKE;
 	n->until = now + state_time;
+	n->before = n->intake.fetched;
 	strcpy(n->from, donor->offer.name);
 	visit_begin(&n->visit, n->errands, &a, donor->tries++, &hello);
 }
@@ -209,19 +210,33 @@ static int on_begin(void *ctx, struct dl_conn *c, const struct dl_message *m,
 	return intake_begin(&n->intake, m, h, dest, e);
 }
 
+static void show(struct newcomer *n, uint64_t before)
+{
+	const struct intake *in = &n->intake;
+	char got[DL_HUMAN], bytes[DL_HUMAN];
+
+	if (in->got > before)
+		cmd_debug("%llu of %llu bytes are whole",
+			(unsigned long long)in->got,
+			(unsigned long long)in->bytes);
+	if (in->bytes && cmd_status_due(&n->status))
+		cmd_status_show(&n->status, "state of %s: %s of %s", n->from,
+			dl_human_size(got, in->got),
+			dl_human_size(bytes, in->bytes));
+}
+
 static int on_whole(void *ctx, struct dl_conn *c, const struct dl_message *m,
 	const struct dl_header *h, void *dest, struct dl_err *e)
 {
 	struct newcomer *n = ctx;
-	char got[DL_HUMAN], bytes[DL_HUMAN];
+	uint64_t before = n->intake.got;
 
 	(void)dest;
 	n->until = dl_now() + part_time;
-	if (n->intake.bytes && cmd_status_due(&n->status))
-		cmd_status_show(&n->status, "state of %s: %s of %s", n->from,
-			dl_human_size(got, n->intake.got),
-			dl_human_size(bytes, n->intake.bytes));
-	return intake_part(&n->intake, c, m, h, e);
+	if (intake_part(&n->intake, c, m, h, e))
+		return e->code;
+	show(n, before);
+	return 0;
 }
 
 int newcomer_begin(
@@ -263,8 +278,9 @@ static void finish(struct newcomer *n)
 		give_up(n, &e);
 		return;
 	}
-	cmd_debug("fetched %llu bytes, the last from %s",
-		(unsigned long long)n->intake.fetched, n->from);
+	cmd_debug("fetched %llu bytes, %llu of them from %s",
+		(unsigned long long)n->intake.fetched,
+		(unsigned long long)(n->intake.fetched - n->before), n->from);
 	if (n->visit.state == VISIT_OPEN) {
 		dl_conn_send(&n->visit.conn, &bye);
 		dl_conn_flush(&n->visit.conn, dl_now());

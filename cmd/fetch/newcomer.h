@@ -49,6 +49,7 @@ struct newcomer {
 	unsigned silent;     /* visits in a row to a syncer that is not there */
 	unsigned failures;   /* visits to donors since something was gained */
 	uint64_t got;	     /* at the last of them */
+	uint64_t before;     /* bytes fetched of donors before this one */
 	int64_t until;	     /* of a pause; when a donor must have said more */
 	char key[DL_KEY_TEXT + 1];
 	struct cmd_status status;

@@ -161,3 +161,43 @@ is_cold() {
 	run dl-join --state none unix:s
 	[ "$status" -eq 64 ]
 }
+
+# donor NAME [OPTION...]: a learner that gives its state.
+donor() {
+	dl-key gen -o "$1.key"
+	learner "$1" -v --key "$1.key" --join syncer --serve tcp:127.0.0.1:0 \
+		"${@:2}"
+	wait_for pushed "$1"
+}
+
+@test "real donors: newcomers spread, lose one, and the syncer" {
+	donor ben --serve-rate 60K
+	donor cat --serve-rate 60K
+	ln -s s door
+	newcomer new1
+	newcomer new2
+	is_warm new1
+	is_warm new2
+	grep -q "has the state of ben" new1.log new2.log
+	grep -q "has the state of cat" new1.log new2.log
+	wait_for pushed new1
+	wait_for pushed new2
+
+	newcomer half
+	wait_for has 1 "bytes are whole" half.log
+	first=$(sed -n 's/.*takes the state of \([a-z]*\):.*/\1/p' half.log)
+	kill_hard "$first"
+	is_warm half
+	last=$(sed -n 's/.* \([0-9]*\) of them from .*/\1/p' half.log)
+	[ "$last" -lt $((whole - whole / 4)) ]
+	wait_for pushed half
+
+	newcomer late
+	wait_for has 1 "bytes are whole" late.log
+	kill_hard syncer
+	wait_for has 1 "trying again" late.log
+	grep -q "has the state of" late.log
+	syncer
+	is_warm late
+	wait_for pushed late
+}
