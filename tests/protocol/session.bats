@@ -58,6 +58,27 @@ told() {
 	goes_on
 }
 
+@test "a state is offered under one's own key only" {
+	python3 - "$protocol" "$door" keys <<-'END'
+		import base64, sys
+		sys.path.insert(0, sys.argv[1])
+		from link import Link, hello
+		def offers(public):
+		    secret = open(sys.argv[3] + "/eve.key").read()
+		    link = Link(sys.argv[2], base64.b64decode(secret))
+		    link.say("hello", hello("eve", serve=f"tcp:{public}@:7077"))
+		    return link.hear(timeout=20)
+		other = open(sys.argv[3] + "/other.public").read().strip()
+		m = offers(other)
+		assert m.kind == "error" and m.fields["code"] == "77", m
+		own = [line.split()[0] for line in open("authorized")
+		       if line.split()[1] == "eve"]
+		assert offers(own[0]).kind == "welcome"
+	END
+	told 1 "refused: it serves its state by another key"
+	goes_on
+}
+
 @test "a conversation that comes again changes nothing" {
 	run attack replay
 	echo "$output"
