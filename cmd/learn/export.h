@@ -47,7 +47,7 @@ void export_release(struct export_file *x);
 /* Bytes that the file may take in the scratch folder. */
 uint64_t export_size(const struct learner *l);
 
-/* Somebody may come for it. */
+/* Makes room for it, in the background, so that nobody waits for that later. */
 void export_expect(struct learner *l);
 /* It is wanted, of that clock or a later one. */
 void export_want(struct learner *l, uint64_t clock, int64_t now);

@@ -69,6 +69,8 @@ int learner_begin(
 		code = trainer_begin(l, e);
 	if (!code)
 		saves_begin(l);
+	if (!code && l->options->serves)
+		export_expect(l);
 	return code ? code : donated_use(l, e);
 }
 

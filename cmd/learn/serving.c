@@ -72,7 +72,6 @@ void serving_guest(struct learner *l, const struct dl_message *m, int64_t now)
 		return;
 	cmd_debug("%s may come for the state", m->name);
 	guests_add(&s->guests, m->name, key, now);
-	export_expect(l);
 }
 
 /* Sources that come too often are not taken in, and of those who never say
