@@ -131,9 +131,9 @@ half_made() {
 	[ -z "$(ls store/copy.* ./*.tmp.* 2>/dev/null)" ]
 	# Another's program has the same, by the protocol's page.
 	command -v python3 >/dev/null || skip "python3 is not installed"
-	python3 "$abs_top_srcdir/tests/run/copy.py" "$link" take by-hand.tar.zst
+	python3 "$abs_top_srcdir/tests/run/pieces.py" "$link" take by-hand.tar.zst
 	dl-sync check by-hand.tar.zst
-	run python3 "$abs_top_srcdir/tests/run/copy.py" "$link" wrong
+	run python3 "$abs_top_srcdir/tests/run/pieces.py" "$link" wrong
 	echo "$output"
 	[ "$status" -eq 0 ]
 }
