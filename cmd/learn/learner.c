@@ -126,7 +126,9 @@ static void resend(struct learner *l, const struct dl_learn_action *a)
 
 static void act(struct learner *l, const struct dl_learn_action *a)
 {
-	struct dl_message drained = {.kind = DL_MSG_END, .step = a->clock};
+	/* 0 is said by who leaves. */
+	struct dl_message drained = {
+		.kind = DL_MSG_END, .step = a->clock ? a->clock : 1};
 
 	switch (a->kind) {
 	case DL_LA_LOAD:

@@ -34,6 +34,14 @@ static int fragment_ok(const struct learner *l, const struct dl_message *m)
 	return l->uplink.welcomed && m->fragment < l->layout.fragments;
 }
 
+/* What comes too late for its round is not dropped then. */
+static void say_leaving(struct learner *l)
+{
+	struct dl_message m = {.kind = DL_MSG_END};
+
+	dl_conn_send(&l->uplink.conn, &m);
+}
+
 static int on_welcome(
 	struct learner *l, const struct dl_message *m, struct dl_err *e)
 {
@@ -58,6 +66,8 @@ static int on_welcome(
 	}
 	if (m->fragments != l->layout.fragments || strcmp(m->run, l->run) != 0)
 		return dl_fail(e, DL_PROTOCOL, "now serves another run");
+	if (drain_asked(l))
+		say_leaving(l);
 	weights_expect_updates(&l->weights, strcmp(m->global, "f32") != 0);
 	weights_rename(&l->weights, m->origins, m->versions);
 	l->epoch = m->epoch;
@@ -469,6 +479,8 @@ static void socket_hurry(struct learner *l, int64_t now)
 {
 	struct uplink *up = &l->uplink;
 
+	if (up->welcomed)
+		say_leaving(l);
 	if (up->open)
 		dl_conn_smallest_first(&up->conn);
 	else if (up->retry_at != INT64_MAX)

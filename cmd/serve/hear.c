@@ -24,6 +24,14 @@ void hear_answer(struct peer *peer)
 	dl_bucket_give(&peer->words, words_of(peer));
 }
 
+static int is_ending(const struct server *s)
+{
+	struct dl_sync_info info;
+
+	dl_sync_info(s->core, &info);
+	return info.ending;
+}
+
 /* No learner has so much to say, however fast it trains: each message costs a
  * line of the tape, and a want a fragment. */
 static int check_words(
@@ -80,6 +88,9 @@ static int on_learner(
 		deliver_lost(peer, m->fragment);
 		break;
 	case DL_MSG_END:
+		/* Who leaves as the run ends has its answer still to give. */
+		if (!m->step && is_ending(peer->server))
+			return 0;
 		ev.kind = DL_EV_DRAINED;
 		break;
 	case DL_MSG_BYE:

@@ -24,6 +24,7 @@ struct learner {
 	int connected;
 	int active;          /* has stepped since it joined */
 	int drained;         /* has answered `end` */
+	int leaving;         /* has said so: what it pushes is its last */
 	uint32_t finals;     /* final versions applied */
 	uint64_t clock, steps, tokens;
 	uint64_t ceiling;    /* what clock can be at most */

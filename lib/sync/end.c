@@ -110,7 +110,11 @@ void on_drained(struct dl_sync *s, const struct dl_sync_event *ev)
 {
 	struct learner *l = find_learner(s, ev->learner);
 
-	if (l && l->connected)
+	if (!l || !l->connected)
+		return;
+	if (s->phase == RUNNING)
+		l->leaving = 1;
+	else
 		l->drained = 1;
 }
 

@@ -284,7 +284,7 @@ void on_join(struct dl_sync *s, const struct dl_sync_event *ev)
 	if (l->ceiling < l->clock)
 		l->ceiling = l->clock;
 	arrive(s, l);
-	l->drained = 0;
+	l->drained = l->leaving = 0;
 	l->finals = 0;
 	l->joined_at = s->now ? s->now : 1;
 	l->step_at = s->now;

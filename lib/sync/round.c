@@ -438,7 +438,9 @@ static enum dl_taken place(struct dl_sync *s, uint32_t p, struct push *push)
 	 * the start has learners who come back with what they did. */
 	if (s->phase == RUNNING && f->step && push->step <= f->step) {
 		push->late = 1;
-		if (s->config.late == DL_LATE_DROP)
+		/* Who leaves makes no other push that its work could ride in:
+		 * the last goes into the next round. */
+		if (s->config.late == DL_LATE_DROP && !push->from->leaving)
 			return DL_TAKEN_LATE;
 		if (s->config.late == DL_LATE_NOW) {
 			pushes_add(&f->alone, push);

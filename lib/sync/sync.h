@@ -77,7 +77,8 @@ enum dl_sync_event_kind {
 			* the learner has no right to, and was not read */
 	DL_EV_APPLIED, /* learner, fragment, version, elements, bytes */
 	DL_EV_WANT,    /* learner, fragment: asks for the current values */
-	DL_EV_DRAINED, /* learner: answered `end`, all its pushes are in */
+	DL_EV_DRAINED, /* learner: answered `end`, all its pushes are in; while
+			* the run goes on: it is about to leave */
 	DL_EV_MERGED,  /* fragment, version: that merge is committed */
 	DL_EV_TIME,    /* nothing but time */
 	DL_EV_END,     /* somebody asks for the end of the run */

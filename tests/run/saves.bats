@@ -134,7 +134,7 @@ went_on() {
 }
 
 @test "--state: a learner that is killed comes back warm" {
-	syncer --run one --late next
+	syncer --run one
 	spied ann --state state --save-every 5
 	wait_for test -s state/one/ann/note
 	wait_for has 4 '^save' ann.said
@@ -153,7 +153,7 @@ went_on() {
 }
 
 @test "--state: SIGTERM saves, and the next is warm" {
-	syncer --run one --late next
+	syncer --run one
 	learner ben
 	spied ann --state state
 	wait_for pushed ann 2
@@ -169,7 +169,7 @@ went_on() {
 }
 
 @test "--state: what is damaged or another's is refused by name" {
-	syncer --run one --late next
+	syncer --run one
 	spied ann --state state
 	wait_for pushed ann
 	kill -TERM "${pid[ann]}"

@@ -328,6 +328,15 @@ static void test_late(void)
 	ok(b.late_steps == 2 && b.late_tokens == 20, "... and shown as wasted");
 	rig_release(&r);
 
+	late(&r, DL_LATE_DROP);
+	plain(&r, DL_EV_DRAINED, "b");
+	ok(push(&r, "b", 1, 4) == DL_TAKEN_WAITING,
+		"the last work of who leaves is not");
+	plain(&r, DL_EV_LEAVE, "b");
+	join(&r, "b");
+	ok(push(&r, "b", 2, 4) == DL_TAKEN_LATE, "... unless it comes back");
+	rig_release(&r);
+
 	late(&r, DL_LATE_NEXT);
 	ok(push(&r, "b", 1, 4) == DL_TAKEN_WAITING, "late: for the next round");
 	walk(&r, "a", 4, 8);
