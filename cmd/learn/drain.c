@@ -79,8 +79,8 @@ static void begin(struct learner *l, int64_t now)
 		cmd_note("the syncer is away: the last work waits %s for it",
 			dl_human_duration(time, l->options->drain_ns));
 	uplink_hurry(l, now);
-	trainer_unload(l, now);
 	learner_event(l, &ev);
+	trainer_unload(l, now);
 }
 
 void drain_ask(struct learner *l, int64_t now)
@@ -100,13 +100,8 @@ void drain_ask(struct learner *l, int64_t now)
 
 void drain_taken(struct learner *l, const struct dl_message *m)
 {
-	if (!drain_asked(l))
-		return;
-	if (m->taken == DL_TAKEN_LATE)
-		cmd_warn("push %llu of fragment %u came too late for its round",
-			(unsigned long long)m->seq, m->fragment);
-	l->drain.dropped |=
-		m->taken == DL_TAKEN_LATE || m->taken == DL_TAKEN_REFUSED;
+	/* Late are only those of before: others go into the next round. */
+	l->drain.dropped |= drain_asked(l) && m->taken == DL_TAKEN_REFUSED;
 }
 
 void drain_work(struct learner *l, int64_t now)

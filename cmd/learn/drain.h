@@ -14,7 +14,7 @@ struct learner;
 struct drain {
 	int64_t at;    /* when it must be done; INT64_MAX: not asked for */
 	uint64_t lost; /* own steps that were lost before it was asked for */
-	int dropped;   /* the syncer did not take something of it */
+	int dropped;   /* the syncer has refused something since */
 };
 #define DRAIN_INIT                                                             \
 	{                                                                      \
