@@ -15,6 +15,10 @@
 
 /* Whoever comes often must not make the trainer stand often. */
 static const int64_t apart = 5 * DL_SECOND;
+/* A trainer that is told of the file needs a while to make use of it: as long
+ * as it takes a slow machine to touch so much memory, within reason. */
+enum { TOUCHED = 25000000 }; /* bytes a second */
+static const int64_t notice_most = 30 * DL_SECOND;
 
 void export_init(struct export_file *x)
 {
@@ -154,14 +158,24 @@ static int is_in_memory(int fd)
 	       (fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC);
 }
 
-const char *export_prepare(struct learner *l)
+static int64_t notice(uint64_t bytes)
+{
+	uint64_t seconds = 1 + bytes / TOUCHED;
+
+	return seconds < 30 ? (int64_t)seconds * DL_SECOND : notice_most;
+}
+
+const char *export_prepare(struct learner *l, int64_t now)
 {
 	struct export_file *x = &l->serving.file;
 
 	if (x->state != EXPORT_TELLING)
 		return NULL;
 	x->state = EXPORT_READY;
-	return is_in_memory(x->fd) ? x->path : NULL;
+	if (!is_in_memory(x->fd))
+		return NULL;
+	x->next = now + notice(x->room.bytes);
+	return x->path;
 }
 
 void export_begin(struct export_file *x, int64_t now)

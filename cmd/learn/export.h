@@ -58,7 +58,7 @@ int64_t export_wake(const struct export_file *x, int64_t now);
  * file that the trainer should be told of now, or NULL; and how the order to
  * write it ended. */
 int export_note(struct learner *l, const struct dl_learn_action *a);
-const char *export_prepare(struct learner *l);
+const char *export_prepare(struct learner *l, int64_t now);
 void export_begin(struct export_file *x, int64_t now);
 void export_done(struct learner *l, const struct dl_err *refused, int64_t now);
 /* The trainer is gone: another has to be told, and asked. */

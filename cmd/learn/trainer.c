@@ -346,9 +346,9 @@ static void begin_save(struct learner *l, int64_t now)
 }
 
 /* Where exports will go is told before, and not when they are due. */
-static void begin_telling(struct learner *l)
+static void begin_telling(struct learner *l, int64_t now)
 {
-	const char *path = export_prepare(l);
+	const char *path = export_prepare(l, now);
 
 	if (!path)
 		return;
@@ -367,7 +367,7 @@ static int waits(
 	if (a->kind == DL_LA_GO && saves_due(l, now))
 		begin_save(l, now);
 	else if (a->kind == DL_LA_GO)
-		begin_telling(l);
+		begin_telling(l, now);
 	return t->saving || t->telling ||
 	       (a->kind == DL_LA_LOAD && saves_finding(l));
 }

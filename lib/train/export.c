@@ -8,12 +8,21 @@
 
 #include "train/store.h"
 
-enum { PAGE = 4096 }; /* the least that there is */
+enum { PAGE = 4096 }; /* of memory, or a part of one */
+
+/* Waits for the thread, which leaves off where it is. */
+static void halt(struct dl_export *x)
+{
+	if (!x->running)
+		return;
+	atomic_store(&x->halt, 1);
+	pthread_join(x->thread, NULL);
+	x->running = 0;
+}
 
 void dl_export_release(struct dl_export *x)
 {
-	if (x->running)
-		pthread_join(x->thread, NULL);
+	halt(x);
 	if (x->map)
 		munmap(x->map, x->size);
 	if (x->fd >= 0)
@@ -21,21 +30,17 @@ void dl_export_release(struct dl_export *x)
 	*x = (struct dl_export)DL_EXPORT_INIT;
 }
 
-/* A page's first write costs more than copying the page, hence all at once, and
- * not while training waits. A virtual machine may take as long although the
- * page is mapped: it has page tables of its own, which only a write fills. */
-static void *map(void *arg)
+/* The first touch of a page can cost far more than copying it: virtual
+ * machines have tables of their own, which mmap does not fill. Nothing is
+ * written to the file meanwhile, so each byte stays what it is. */
+static void *touch(void *arg)
 {
 	struct dl_export *x = arg;
-	volatile unsigned char *at;
+	volatile unsigned char *p = x->map;
 
-	x->map = mmap(NULL, x->size, PROT_READ | PROT_WRITE,
-		MAP_SHARED | MAP_POPULATE, x->fd, 0);
-	if (x->map == MAP_FAILED)
-		x->map = NULL;
-	at = x->map;
-	for (size_t i = 0; at && i < x->size; i += PAGE)
-		at[i] = at[i];
+	for (; x->touched < x->end && !atomic_load(&x->halt);
+		x->touched += PAGE)
+		p[x->touched] = p[x->touched];
 	return NULL;
 }
 
@@ -44,9 +49,10 @@ static int start(struct dl_export *x)
 	sigset_t all, before;
 	int failed;
 
+	atomic_store(&x->halt, 0);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	failed = pthread_create(&x->thread, NULL, map, x);
+	failed = pthread_create(&x->thread, NULL, touch, x);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	x->running = !failed;
 	return failed;
@@ -60,7 +66,13 @@ int dl_export_prepare(struct dl_export *x, const char *path, struct dl_err *e)
 	x->fd = open(path, O_RDWR | O_CLOEXEC);
 	if (x->fd < 0 || fstat(x->fd, &st))
 		return dl_fail_sys(e, DL_IOERR, "%s", path);
-	x->size = (size_t)st.st_size;
+	x->size = x->end = (size_t)st.st_size;
+	x->map = mmap(
+		NULL, x->size, PROT_READ | PROT_WRITE, MAP_SHARED, x->fd, 0);
+	if (x->map == MAP_FAILED) {
+		x->map = NULL;
+		return dl_fail_sys(e, DL_IOERR, "%s: cannot be mapped", path);
+	}
 	if (start(x))
 		return dl_fail(e, DL_OSERR, "cannot start a thread");
 	return 0;
@@ -85,25 +97,40 @@ static int resize(int fd, off_t from, off_t to)
 			 : ftruncate(fd, to);
 }
 
+/* Into the file that is mapped. Where it has not been touched, a copy takes
+ * longer than the system's own. */
+static int write_prepared(struct dl_export *x, struct dl_tensors *r, off_t size,
+	const char *path, struct dl_err *e)
+{
+	size_t bytes = dl_tensors_size(r);
+
+	if (x->touched < bytes) {
+		int rc = dl_tensors_scratch(r, path, e);
+
+		x->end = bytes < x->size ? bytes : 0;
+		if (!rc)
+			start(x);
+		return rc;
+	}
+	if (resize(x->fd, size, (off_t)bytes))
+		return dl_fail(e, DL_IOERR, "%s: no room", path);
+	dl_tensors_copy(r, x->map);
+	return 0;
+}
+
 int dl_export_write(struct dl_export *x, const struct dl_training *t,
 	const char *path, struct dl_err *e)
 {
 	struct dl_tensors r = DL_TENSORS_INIT;
-	size_t bytes;
 	off_t size;
-	int rc = 0;
+	int rc;
 
-	if (x->running)
-		pthread_join(x->thread, NULL);
-	x->running = 0;
+	halt(x);
 	dl_store_add_state(&r, t);
-	bytes = dl_tensors_size(&r);
-	if (!is_prepared(x, path, &size) || bytes > x->size)
-		rc = dl_tensors_scratch(&r, path, e);
-	else if (resize(x->fd, size, (off_t)bytes))
-		rc = dl_fail(e, DL_IOERR, "%s: no room", path);
+	if (is_prepared(x, path, &size))
+		rc = write_prepared(x, &r, size, path, e);
 	else
-		dl_tensors_copy(&r, x->map);
+		rc = dl_tensors_scratch(&r, path, e);
 	dl_tensors_release(&r);
 	return rc;
 }

@@ -8,6 +8,7 @@
 #define DL_TRAIN_EXPORT_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -15,10 +16,12 @@
 
 struct dl_export { /* private */
 	int fd;	   /* -1: nothing is prepared */
-	void *map; /* once the thread is done; NULL: it could not be mapped */
+	void *map; /* of all of it; NULL */
 	size_t size;
+	size_t touched, end; /* bytes of it, from the front; of the file */
 	pthread_t thread;
-	int running; /* the thread has not been waited for */
+	int running; /* the thread, which touches the rest */
+	atomic_int halt;
 };
 #define DL_EXPORT_INIT                                                         \
 	{                                                                      \
