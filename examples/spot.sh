@@ -11,8 +11,9 @@
 # same key or the same name: the syncer lets it in as soon as this one is gone or
 # silent. Where the machine that comes back has the disk of this one, dl-learn's
 # --state FOLDER on it lets the trainer go on with its moments. 75 is the answer
-# when not all of the last work could be delivered. Machines of one image share a key that has max=N in
-# authorized_learners: then each gets a number, and its data, from the syncer.
+# when not all of the last work could be delivered. Machines of one image share
+# a key that has max=N in authorized_learners: then each gets a number, and its
+# data, from the syncer.
 set -eu
 
 [ $# -ge 2 ] || {
