@@ -257,20 +257,25 @@ static void jump(struct dl_learn *l)
 	learn_act(l, DL_LA_CLOCK);
 }
 
-/* `step` goes out before a push that it explains, and now and then. */
+/* `step` goes out before a push that it explains, and now and then; a syncer is
+ * told the same only once. */
 static void tell_step(struct dl_learn *l, int64_t now, int needed)
 {
 	if (!needed && now - l->step_told_at < l->config.step_every)
 		return;
-	l->step_told_at = now;
 	for (uint32_t i = 0; i < l->config.syncers; i++) {
+		struct syncer *s = &l->syncer[i];
 		struct dl_learn_action *a;
 
-		if (!l->syncer[i].connected)
+		if (!s->connected || (s->told_clock == s->clock &&
+					     s->told_steps == l->steps))
 			continue;
+		l->step_told_at = now;
+		s->told_clock = s->clock;
+		s->told_steps = l->steps;
 		a = learn_act(l, DL_LA_STEP);
 		a->syncer = i;
-		a->clock = l->syncer[i].clock;
+		a->clock = s->clock;
 		a->steps = l->steps;
 		a->tokens = l->tokens;
 		a->loss = l->loss;

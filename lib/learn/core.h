@@ -35,6 +35,7 @@ struct syncer {
 	int ending;   /* said `end` */
 	int answered; /* has our answer to it */
 	uint64_t clock;
+	uint64_t told_clock, told_steps; /* in the last `step` */
 };
 
 struct dl_learn {

@@ -339,6 +339,37 @@ static void test_wait(void)
 	rig_release(&r);
 }
 
+static void settle(struct rig *r, uint32_t p, uint64_t seq)
+{
+	tell(r, (struct dl_learn_event){.kind = DL_LE_TAKEN,
+			.fragment = p,
+			.seq = seq,
+			.taken = DL_TAKEN_SETTLED});
+}
+
+/* Fragment 0 is due at 4 and still out at 6, where 1 is due. */
+static void test_told(void)
+{
+	struct rig r;
+
+	rig_init(&r);
+	r.config.schedule.fragments = 2;
+	r.config.wait = 1;
+	rig_start(&r);
+	steps(&r, 2);
+	settle(&r, 1, 1);
+	steps(&r, 4);
+	ok(at(&r, DL_LA_STEP) && !at(&r, DL_LA_GO),
+		"one who is held says where it is");
+	taken(&r, 1, DL_TAKEN_ROUND);
+	ok(!r.acts, "and what it hears meanwhile is no reason to say it again");
+	plain(&r, DL_LE_LOST);
+	welcome(&r, 0, 6, (struct dl_version){1, 0}, (struct dl_version){1, 0},
+		2);
+	ok(at(&r, DL_LA_STEP) != 0, "but a syncer that it comes back to is");
+	rig_release(&r);
+}
+
 static void test_reconnect(void)
 {
 	const struct dl_version v0 = {1, 0}, v2 = {2, 0};
@@ -666,6 +697,7 @@ int main(void)
 	test_apply();
 	test_counters();
 	test_wait();
+	test_told();
 	test_reconnect();
 	test_trainer();
 	test_end();
