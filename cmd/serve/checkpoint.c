@@ -69,9 +69,11 @@ static void pack(struct dl_errand *errand)
 {
 	struct checkpoints *c = (void *)errand;
 	const struct checkpoint_options *o = &c->server->options->checkpoint;
+	const struct dl_sync_saved *saved = dl_pin_saved(c->pin);
 
 	if (!dl_checkpoint_write(c->pin, c->made, c->path, &c->why))
-		keep_newest(o->folder, c->server->run->name, o->keep, &c->stay);
+		keep_newest(o->folder, c->server->run->name, saved->epoch,
+			saved->clock, o->keep, &c->stay);
 }
 
 static void packed(struct dl_errand *errand)

@@ -90,17 +90,20 @@ static struct kept *list(
 	return all;
 }
 
-int keep_newest(
-	const char *folder, const char *run, uint64_t n, struct dl_err *e)
+int keep_newest(const char *folder, const char *run, uint64_t epoch,
+	uint64_t clock, uint64_t n, struct dl_err *e)
 {
-	size_t found;
+	const struct kept last = {epoch, clock};
+	size_t found, i = 0;
 	struct kept *all = list(folder, run, &found, e);
 	int code = 0;
 
 	if (!all)
 		return e->code;
 	qsort(all, found, sizeof *all, newest_first);
-	for (size_t i = (size_t)n; i < found; i++) {
+	while (i < found && newest_first(&all[i], &last) < 0)
+		i++;
+	for (i += (size_t)n; i < found; i++) {
 		char *path = keep_name(folder, run, all[i].epoch, all[i].clock);
 
 		if (unlink(path) && errno != ENOENT)

@@ -30,12 +30,26 @@ static int refuse_run(const struct sync_options *o, const struct candidate *c,
 	return 0;
 }
 
+/* It is read twice, and a pipe might never end. */
+static int refuse_other(const char *path, struct dl_err *e)
+{
+	struct stat st;
+
+	if (stat(path, &st))
+		return dl_fail_sys(e, DL_NOINPUT, "%s", path);
+	return S_ISREG(st.st_mode)
+		       ? 0
+		       : dl_fail(e, DL_DATA, "%s: not a file", path);
+}
+
 static int look_at(struct candidates *list, char *path,
 	const struct sync_options *o, struct dl_err *e)
 {
 	struct candidate c = {.path = path};
-	int code = dl_checkpoint_peek(path, &c.info, e);
+	int code = refuse_other(path, e);
 
+	if (!code)
+		code = dl_checkpoint_peek(path, &c.info, e);
 	if (!code)
 		code = refuse_run(o, &c, e);
 	if (code) {
@@ -78,13 +92,24 @@ static int look_into(struct candidates *list, const char *folder,
 			   folder);
 }
 
+static int later_first(uint64_t a, uint64_t b)
+{
+	return a < b ? 1 : a > b ? -1 : 0;
+}
+
+/* By epoch and clock, which never fall; when it was made is what a wall clock
+ * said, and somebody may have set that. */
 static int newest_first(const void *a, const void *b)
 {
 	const struct candidate *x = a, *y = b;
+	int order = later_first(x->info.epoch, y->info.epoch);
 
-	if (x->info.made != y->info.made)
-		return x->info.made < y->info.made ? 1 : -1;
-	return strcmp(x->path, y->path);
+	if (!order)
+		order = later_first(x->info.clock, y->info.clock);
+	if (!order)
+		order = later_first(
+			(uint64_t)x->info.made, (uint64_t)y->info.made);
+	return order ? order : strcmp(x->path, y->path);
 }
 
 /* Of several runs none is the newest. */
@@ -111,6 +136,10 @@ static int unpack(const struct candidate *c, const struct sync_options *o,
 
 	if (!code)
 		code = dl_checkpoint_unpack(c->path, o->store, now, e);
+	if (!code && now < i->made)
+		cmd_warn("%s: made %s after now, by this machine's clock: the "
+			 "epoch rises by no more than 1",
+			c->path, dl_human_duration(ago, i->made - now));
 	if (!code)
 		cmd_note("%s: run %s, epoch %llu, clock %llu, made %s ago, in "
 			 "%s now",

@@ -3,6 +3,7 @@
 The tar is unpacked, altered and packed again; zstd(1) does the rest.
 """
 import io
+import re
 import subprocess
 import sys
 import tarfile
@@ -40,6 +41,11 @@ def alter(how, entries):
         member, data = entries[0]
         data = data.replace(b'"format":1', b'"format":2')
         entries[0] = (member, data)
+    elif how == "later":
+        member, data = entries[0]
+        data = re.sub(rb'"made":\d*', b'"made":4102444800000000000', data)
+        entries[0] = (member, data)
+        member.size = len(data)
     elif how == "symlink":
         member.type, member.size = tarfile.SYMTYPE, 0
         member.linkname = "/etc/passwd"

@@ -179,6 +179,33 @@ momentum/2.1.0" ]
 	[[ "$output" == *"next: there is a store already" ]]
 }
 
+@test "a wall clock that was set back makes nothing older" {
+	mkdir saved
+	pack first first.tar.zst
+	alter later first.tar.zst saved/first.tar.zst
+	goes_on saved
+	pack next saved/second.tar.zst
+	grep -q "first.tar.zst: made [0-9hms]* after now, by this machine's" \
+		next.log
+	goes_on saved
+	grep -q "saved/second.tar.zst: run demo" next.log
+	! grep -q "after now" next.log
+}
+
+@test "of a folder only files are looked at" {
+	mkdir saved
+	mkfifo saved/pipe.tar.zst
+	mkdir saved/folder.tar.zst
+	ln -s nowhere saved/link.tar.zst
+	stays_away 65 saved
+	[[ "$output" == *"saved/pipe.tar.zst: not a file: passed over"* ]]
+	[[ "$output" == *"saved/folder.tar.zst: not a file: passed over"* ]]
+	[[ "$output" == *"saved/link.tar.zst: No such file"*": passed over"* ]]
+	pack first one
+	ln -s ../one saved/link.tar.zst -f
+	goes_on saved
+}
+
 @test "a checkpoint stands alone, and check needs one" {
 	pack first one.tar.zst
 	run dl-join one.tar.zst m/model.safetensors

@@ -66,6 +66,21 @@ half_made() {
 	tar --zstd -xOf "$last" HEAD | cmp - store/HEAD
 }
 
+@test "those of another run of that name, further on, take no place" {
+	for clock in 100000 200000 300000; do
+		touch "ck/demo.1.$clock.tar.zst"
+	done
+	keeps --checkpoint-keep 2
+	learner ann
+	wait_for made 3
+	kill "${pid[syncer]}"
+	ends syncer
+	[ "$(ls ck/demo.1.?00000.tar.zst | wc -l)" -eq 3 ]
+	rm ck/demo.1.?00000.tar.zst
+	[ "$(ls ck | wc -l)" -eq 2 ]
+	dl-sync check ck/*
+}
+
 @test "at the end of the run there is one of the model" {
 	keeps --checkpoint-every 1h --steps 60
 	learner ann
