@@ -12,7 +12,7 @@
 #include "state/checkpoint_file.h"
 #include "state/store_folder.h"
 
-enum { PART = 1 << 20 };
+enum { PART = 1 << 20, MILLISECOND = DL_SECOND / 1000 };
 
 /* What is done with a file of a fragment. */
 typedef int file_function(
@@ -187,11 +187,11 @@ static int make_errors(
 	return rc;
 }
 
-/* Whole seconds that have passed; a clock that was set back has none. */
+/* Whole milliseconds that have passed; a clock that was set back has none. */
 static void raise_epoch(struct dl_head *h, int64_t made, int64_t now)
 {
 	if (now > made)
-		h->saved.epoch += (uint64_t)((now - made) / DL_SECOND);
+		h->saved.epoch += (uint64_t)((now - made) / MILLISECOND);
 }
 
 static int write_all(struct dl_checkpoint_file *f, const struct unpack *to,

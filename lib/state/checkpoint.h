@@ -48,8 +48,9 @@ int dl_checkpoint_check(
 
 /*
  * Makes a store of it in folder: 73 when that holds one already. now is the
- * wall-clock time: the epoch rises by the seconds since it was made, so that
- * no two that go on from one checkpoint issue the same versions. It is read
+ * wall-clock time: the epoch rises by the milliseconds since it was made, so
+ * that no two that go on from one checkpoint issue the same versions: nobody
+ * starts more often than that. It is read
  * twice, since nothing is written before all of it is known to be sound; HEAD
  * is written last.
  */

@@ -200,8 +200,8 @@ static void test_round_trip(void)
 		"a store comes out of it");
 	ok(dl_checkpoint_unpack(good, made_of, made, &e) == DL_CANTCREAT,
 		"once: %s", e.text);
-	ok(!unpack_at(made + 7 * DL_SECOND / 2) && epoch_of(made_of) == 7,
-		"the epoch rises by whole seconds");
+	ok(!unpack_at(made + 7 * DL_SECOND / 2000) && epoch_of(made_of) == 7,
+		"the epoch rises by whole milliseconds");
 	ok(!unpack_at(made - DL_SECOND) && epoch_of(made_of) == 4,
 		"and never falls");
 	ok(same_values(good), "values and layout come out of it");
