@@ -71,6 +71,9 @@ static void call_on(struct newcomer *n, struct donor *donor, int64_t now)
 	n->until = now + state_time;
 	n->before = n->intake.fetched;
 	strcpy(n->from, donor->offer.name);
+	/* It may be long until there is more to say. */
+	if (!donor->tries)
+		cmd_note("asks %s for its state", n->from);
 	visit_begin(&n->visit, n->errands, &a, donor->tries++, &hello);
 }
 

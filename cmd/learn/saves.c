@@ -56,6 +56,7 @@ struct find {
 	struct dl_errand errand;
 	struct learner *learner;
 	struct save_note own, note;
+	int joined; /* a peer's state is there, which is newer than any save */
 	int code;
 	struct dl_err err;
 };
@@ -79,10 +80,12 @@ static void find_done(struct dl_errand *errand)
 		s->path[SAVE_FOUND] =
 			dl_sprintf("%s/%s", s->folder, f->note.file);
 		s->last = s->kept = SAVE_FOUND;
-		cmd_note("has a save of clock %" PRIu64, f->note.clock);
+		cmd_note("has a save of clock %" PRIu64 "%s", f->note.clock,
+			f->joined ? ": a peer's state is newer" : "");
 	} else if (!errand->dropped && f->code != DL_NOINPUT &&
 		   f->code != DL_TEMPFAIL) {
-		cmd_warn("%s: begins anew", f->err.text);
+		cmd_warn("%s: %s", f->err.text,
+			f->joined ? "is not needed" : "begins anew");
 	}
 	if (!errand->dropped && f->code != DL_TEMPFAIL)
 		sweep(s);
@@ -95,6 +98,7 @@ static void begin_finding(struct learner *l)
 
 	f->errand = (struct dl_errand){.run = find_run, .done = find_done};
 	f->learner = l;
+	f->joined = l->donated.versions != NULL;
 	describe(l, &f->own);
 	l->saves.finding = 1;
 	dl_errands_add(l->saves.errands, &f->errand);

@@ -131,6 +131,7 @@ is_cold() {
 	is_cold not
 	! grep "^not asks" stage.log
 	wait_for has 1 "mute-0mute hello" stage.log
+	grep -q "asks mute-0mute for its state" mute.log
 	kill -TERM "${pid[mute]}"
 	ends mute
 	[ ! -e mute.lines ]
@@ -200,4 +201,17 @@ donor() {
 	syncer
 	is_warm late
 	wait_for pushed late
+}
+
+@test "a peer's state goes before one's own save, and that is said" {
+	donor ben
+	ln -s s door
+	newcomer new --state saves --save-every 5
+	wait_for has 2 "saved at clock" new.log
+	kill_hard new
+	rm new.lines
+	newcomer new --state saves --save-every 5
+	is_warm new
+	wait_for has 1 "has a save of .*: a peer's state is newer" new.log
+	wait_for pushed new 2
 }
