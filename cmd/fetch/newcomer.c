@@ -98,18 +98,28 @@ static void syncer_lost(
 	struct newcomer *n, const struct dl_err *why, int64_t now)
 {
 	int others = donors_open(&n->donors) > 0;
+	char address[DL_ADDRESS_MAX];
+	struct dl_err e = *why;
 
-	if (is_final(why->code) || (!others && !n->config.wait)) {
-		give_up(n, why);
+	/* Where it could not be reached has been said. */
+	if (n->visit.opened)
+		dl_at(&e, "%s", dl_address_show(address, &n->visit.address));
+	if (is_final(e.code) || (!others && !n->config.wait)) {
+		give_up(n, &e);
 		return;
 	}
 	if (!n->silent)
-		cmd_warn("%s: trying again", why->text);
+		cmd_warn("%s: trying again", e.text);
 	if (others)
 		choose(n, now);
 	else
 		rest(n, now + pause_of(n->silent));
 	n->silent++;
+}
+
+static int is_own(int code)
+{
+	return code == DL_IOERR || code == DL_CANTCREAT;
 }
 
 static void donor_lost(
@@ -121,14 +131,16 @@ static void donor_lost(
 	cmd_warn("%s: %s", n->from, why->text);
 	n->donor->barred =
 		why->code != DL_UNAVAILABLE && why->code != DL_TEMPFAIL;
-	n->why = *why;
 	others = donors_open(&n->donors);
 	if (n->intake.got > n->got)
 		n->failures = 0;
 	n->got = n->intake.got;
 	n->failures += !n->donor->barred;
+	/* What is our own fault is why there is none, unless another has one
+	 * that fits. */
+	n->why = is_own(why->code) ? *why : (struct dl_err){0};
 	if (why->code == DL_IOERR || n->failures > others + ROUNDS)
-		give_up(n, why);
+		conclude(n, NEWCOMER_NOTHING);
 	else if (n->failures <= others)
 		ask(n);
 	else

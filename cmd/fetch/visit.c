@@ -34,6 +34,7 @@ static void dial(struct visit *v)
 	dl_conn_init(&v->conn, fd, &c, dl_now());
 	dl_conn_send(&v->conn, &v->hello);
 	v->state = VISIT_OPEN;
+	v->opened = 1;
 }
 
 static void looked_up(struct dl_errand *errand)
@@ -56,7 +57,7 @@ void visit_begin(struct visit *v, struct dl_errands *errands,
 	v->address = *a;
 	v->nth = nth;
 	v->hello = *hello;
-	v->why.code = 0;
+	v->why.code = v->opened = 0;
 	v->state = VISIT_LOOKUP;
 	dl_errands_add(errands, &v->errand);
 }

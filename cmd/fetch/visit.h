@@ -22,6 +22,7 @@ struct visit {
 	struct dl_message hello;
 	struct dl_handshake_config session;
 	enum { VISIT_NONE, VISIT_LOOKUP, VISIT_OPEN, VISIT_OVER } state;
+	int opened;	   /* it got as far as a connection */
 	struct dl_err why; /* it is over */
 };
 

@@ -83,20 +83,20 @@ static size_t count(const struct learner *l, int state)
 	return n;
 }
 
-/* One who lost its connection, and may not have been missed yet. */
-static void replace(struct visitor *v)
+/* One who lost its connection, and may not have been missed yet; or two of one
+ * key, of which the first hears of it, else both would come again and again. */
+static void replace(struct visitor *v, int64_t now)
 {
 	const unsigned char *key = dl_conn_peer(&v->conn);
-	struct dl_err why;
 
-	dl_fail(&why, DL_UNAVAILABLE, "connected anew");
 	for (struct visitor *o = v->learner->serving.visitor; o; o = o->next) {
 		if (o == v || o->over ||
 			(o->state != VISITOR_WAITING &&
 				o->state != VISITOR_TAKING))
 			continue;
 		if (!memcmp(dl_conn_peer(&o->conn), key, DL_KEY))
-			drop(o, &why);
+			refuse(o, DL_NOPERM, "another with this key has come",
+				now);
 	}
 }
 
@@ -112,7 +112,7 @@ static void judge(struct visitor *v, int64_t now)
 	if (!guest)
 		return;
 	strcpy(v->name, guest->name);
-	replace(v);
+	replace(v, now);
 	if (count(l, VISITOR_WAITING) + count(l, VISITOR_TAKING) >=
 		l->options->serve_max) {
 		refuse(v, DL_TEMPFAIL, "serves as many as it will", now);

@@ -103,7 +103,7 @@ void joiner_begin(
 	for (size_t i = 0; i < n; i++)
 		name_donor(donor[i], peer, key, &text);
 	gate_note(s, "%s joins at %s: %zu learners have a state for it",
-		peer->name, peer->address, n);
+		*peer->name ? peer->name : "somebody", peer->address, n);
 	m.text = dl_buf_cstr(&text);
 	peer_send_welcome(peer, dl_sync_clock(s->core));
 	dl_conn_send(&peer->conn, &m);

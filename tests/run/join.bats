@@ -215,3 +215,32 @@ donor() {
 	wait_for has 1 "has a save of .*: a peer's state is newer" new.log
 	wait_for pushed new 2
 }
+
+@test "two with one key, a donor that leaves, a syncer that hangs up" {
+	donor ben --serve-rate 40K
+	background one dl-join --state one --key new.key "$link"
+	wait_for has 1 "takes the state of ben" one.log
+	dl-join --state two --key new.key "$link"
+	ends one 75
+	grep -q "ben: another with this key has come" one.log
+	tail -n 1 one.log | grep "no learner of run .* gives its state"
+	[ ! -e one ]
+	grep -q "somebody joins at" syncer.log
+
+	background one dl-join --state one --key new.key "$link"
+	wait_for has 2 "takes the state of ben" one.log
+	kill -TERM "${pid[ben]}"
+	ends ben
+	ends one 75
+	tail -n 1 one.log | grep "no learner of run .* gives its state"
+
+	background closer python3 -c 'import socket
+s = socket.socket(socket.AF_UNIX)
+s.bind("gone")
+s.listen()
+s.accept()[0].close()'
+	wait_for [ -S gone ]
+	run dl-join --state one --key new.key unix:gone
+	[ "$status" -eq 69 ]
+	[[ "$output" == "dl-join: unix:gone: "* ]]
+}
