@@ -83,6 +83,8 @@ static void packed(struct dl_errand *errand)
 	dl_store_unpin(c->server->globals.store, c->pin);
 	if (errand->dropped)
 		cmd_debug("%s: not told of", c->path);
+	else if (c->why.code == DL_TEMPFAIL)
+		cmd_debug("%s: given up, there is a later one", c->path);
 	else if (c->why.code)
 		cmd_warn("%s: no checkpoint this time", c->why.text);
 	else
@@ -135,8 +137,14 @@ int64_t checkpoints_wake(const struct server *s)
 
 void checkpoints_last(struct server *s)
 {
-	if (s->checkpoints)
-		s->checkpoints->last = 1;
+	struct checkpoints *c = s->checkpoints;
+
+	if (!c)
+		return;
+	/* That would have it wait for two, and the last has all of this. */
+	if (c->busy && !c->over)
+		dl_checkpoint_abandon(c->pin);
+	c->last = 1;
 }
 
 int checkpoints_busy(const struct server *s)

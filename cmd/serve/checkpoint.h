@@ -21,7 +21,8 @@ void checkpoints_end(struct checkpoints *c); /* NULL is fine */
 void checkpoints_work(struct server *s, int64_t now);
 int64_t checkpoints_wake(const struct server *s);
 
-/* One more, and then none: of how the syncer leaves the run. */
+/* One more in place of one that is being made, and then none: of how the syncer
+ * leaves the run. */
 void checkpoints_last(struct server *s);
 /* Is one being made, or the last yet to be? */
 int checkpoints_busy(const struct server *s);

@@ -43,7 +43,9 @@ void copy_leave(struct peer *peer)
 		return;
 	peer->copy = NULL;
 	c->peer = NULL;
-	if (!c->packing)
+	if (c->packing)
+		dl_checkpoint_abandon(c->pin);
+	else
 		done_with(c);
 }
 

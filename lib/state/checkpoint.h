@@ -33,6 +33,9 @@ int dl_checkpoint_write(const struct dl_pin *pin, int64_t made,
 int dl_checkpoint_pack(
 	const struct dl_pin *pin, int64_t made, int fd, struct dl_err *e);
 
+/* Whoever packs this pin, in another thread, soon ends with 75. */
+void dl_checkpoint_abandon(struct dl_pin *pin);
+
 /* 1 when path is a file that begins as checkpoints do. */
 int dl_checkpoint_is(const char *path);
 
@@ -50,9 +53,8 @@ int dl_checkpoint_check(
  * Makes a store of it in folder: 73 when that holds one already. now is the
  * wall-clock time: the epoch rises by the milliseconds since it was made, so
  * that no two that go on from one checkpoint issue the same versions: nobody
- * starts more often than that. It is read
- * twice, since nothing is written before all of it is known to be sound; HEAD
- * is written last.
+ * starts more often than that. It is read twice, since nothing is written
+ * before all of it is known to be sound; HEAD is written last.
  */
 int dl_checkpoint_unpack(
 	const char *path, const char *folder, int64_t now, struct dl_err *e);

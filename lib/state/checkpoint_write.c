@@ -55,7 +55,11 @@ static int tell(struct writer *w, int rc)
 
 static int put_data(struct writer *w, const void *p, size_t n)
 {
-	la_ssize_t put = archive_write_data(w->archive, p, n);
+	la_ssize_t put;
+
+	if (atomic_load(&w->pin->abandoned))
+		return w->rc = dl_fail(w->e, DL_TEMPFAIL, "abandoned");
+	put = archive_write_data(w->archive, p, n);
 
 	return tell(w, put == (la_ssize_t)n ? ARCHIVE_OK : ARCHIVE_FATAL);
 }
@@ -280,4 +284,9 @@ int dl_checkpoint_pack(
 		return dl_output_commit(&out, e);
 	dl_output_abort(&out);
 	return rc;
+}
+
+void dl_checkpoint_abandon(struct dl_pin *pin)
+{
+	atomic_store(&pin->abandoned, 1);
 }

@@ -5,13 +5,16 @@
 #ifndef DL_STATE_STORE_PIN_H
 #define DL_STATE_STORE_PIN_H
 
+#include <stdatomic.h>
+
 #include "state/store_folder.h"
 
 struct dl_pin {
 	struct dl_pin *next;
 	char *folder;
 	struct dl_head head;
-	struct dl_buf text; /* of HEAD */
+	struct dl_buf text;   /* of HEAD */
+	atomic_int abandoned; /* nobody wants what is packed of it */
 };
 
 /* Does one of these pins name the files of fragment p made at that version? */

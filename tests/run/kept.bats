@@ -81,6 +81,21 @@ half_made() {
 	dl-sync check ck/*
 }
 
+@test "one that is being made gives way to the last" {
+	dl-train init -fq -L 1 -H 2 -d 256 -c 16 -s 3 m
+	dl-frag plan -n 3 m/model.safetensors >layout.tsv
+	disk slow
+	keeps -v
+	learner ann
+	wait_for half_made
+	kill "${pid[syncer]}"
+	wait_for has 1 ": given up, there is a later one" syncer.log
+	disk sound
+	ends syncer
+	[ "$(ls ck | wc -l)" -eq 1 ]
+	tar --zstd -xOf ck/*.zst HEAD | cmp - store/HEAD
+}
+
 @test "at the end of the run there is one of the model" {
 	keeps --checkpoint-every 1h --steps 60
 	learner ann

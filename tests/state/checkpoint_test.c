@@ -249,6 +249,10 @@ static void test_failures(void)
 	ok(dl_checkpoint_write(pin, made, bad, &e) == DL_DATA &&
 			strstr(e.text, file) && access(bad, F_OK),
 		"a store that is damaged is not packed: %s", e.text);
+	dl_checkpoint_abandon(pin);
+	ok(dl_checkpoint_write(pin, made, bad, &e) == DL_TEMPFAIL &&
+			access(bad, F_OK),
+		"nor is what nobody wants: %s", e.text);
 	dl_store_unpin(s, pin);
 	dl_store_close(s);
 	free(file);
