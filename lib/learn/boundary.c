@@ -22,8 +22,10 @@ static void copy(struct dl_learn *l, uint32_t p)
 		f->sent_cap = f->sent_cap ? 2 * f->sent_cap : 2;
 		f->sent = dl_resize(f->sent, f->sent_cap, sizeof *f->sent);
 	}
-	f->sent[f->sents++] = (struct sent){
-		.seq = ++f->seq, .step = clock_of(l, p), .steps = f->steps};
+	f->sent[f->sents++] = (struct sent){.seq = ++f->seq,
+		.step = clock_of(l, p),
+		.steps = f->steps,
+		.own = l->steps};
 	a->syncer = syncer_of(l, p);
 	a->fragment = p;
 	a->seq = f->seq;
@@ -34,7 +36,6 @@ static void copy(struct dl_learn *l, uint32_t p)
 	l->pushed += f->steps;
 	f->steps = f->tokens = 0;
 	f->pushed_step = a->step;
-	f->pushed_own = l->steps;
 }
 
 /* Is the run ending for p, or this learner? Then everything is pushed. */
@@ -175,24 +176,41 @@ static void export_if_wanted(struct dl_learn *l)
 	learn_act(l, DL_LA_EXPORT);
 }
 
-/* With wait: a fragment is still out tau steps after it was sent. One that
- * waits for a round is not: the round comes only when learners go on. */
+/* With wait: a push is still out tau steps after it was made. One that waits
+ * for a round is not, nor one that was made for less than the open round wants:
+ * only when the learner goes on can that close. */
 static int is_out(const struct dl_learn *l, uint32_t p)
 {
 	const struct fragment *f = &l->fragment[p];
 
-	return l->config.wait && f->sents && !f->sent[f->sents - 1].waiting &&
-	       l->steps - f->pushed_own >= l->config.tau;
+	for (size_t i = 0; i < f->sents; i++)
+		if (!f->sent[i].waiting && f->sent[i].step >= f->opened &&
+			l->steps - f->sent[i].own >= l->config.tau)
+			return 1;
+	return 0;
+}
+
+/* With wait: does a fragment that is out hold the trainer? Not before it has a
+ * step for each round that waits for it. */
+static int is_held(const struct dl_learn *l)
+{
+	int out = 0;
+
+	for (uint32_t p = 0; p < l->fragments && l->config.wait; p++) {
+		if (!l->fragment[p].steps && is_opened(l, p))
+			return 0;
+		out |= is_out(l, p);
+	}
+	return out;
 }
 
 static int must_hold(const struct dl_learn *l)
 {
 	for (uint32_t p = 0; p < l->fragments; p++)
 		if ((must_deliver(l, p) && !l->fragment[p].done) ||
-			is_out(l, p) ||
 			(l->newcomer && learn_is_behind(&l->fragment[p])))
 			return 1;
-	return 0;
+	return is_held(l);
 }
 
 /* Is everything of p with the syncer? It may still wait for a merge. */
@@ -286,8 +304,7 @@ static int any_due(const struct dl_learn *l)
 {
 	for (uint32_t p = 0; p < l->fragments; p++)
 		if (dl_due(l->config.schedule, p, clock_of(l, p)) ||
-			is_opened(l, p) ||
-			is_overtaken(l, &l->fragment[p]) ||
+			is_opened(l, p) || is_overtaken(l, &l->fragment[p]) ||
 			(must_deliver(l, p) && l->fragment[p].steps))
 			return 1;
 	return 0;

@@ -9,8 +9,9 @@
 /* A push that is not settled. */
 struct sent {
 	uint64_t seq, step, steps;
-	int taken;   /* the syncer has it */
-	int waiting; /* ... and has no round for it yet */
+	uint64_t own; /* steps of this learner when it was made */
+	int taken;    /* the syncer has it */
+	int waiting;  /* ... and has no round for it yet */
 };
 
 struct fragment {
@@ -19,7 +20,6 @@ struct fragment {
 	uint64_t seq;		   /* of its last push */
 	uint64_t steps, tokens;	   /* since its last push or apply */
 	uint64_t pushed_step;	   /* the clock of its last push */
-	uint64_t pushed_own;	   /* own steps at its last push */
 	uint64_t opened;	   /* the highest `open` */
 	/* a global that has come and is not applied */
 	int waiting, final;

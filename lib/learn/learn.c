@@ -124,7 +124,7 @@ void dl_learn_event(struct dl_learn *l, const struct dl_learn_event *ev)
 	case DL_LE_OPEN:
 		if (l->fragment[ev->fragment].opened < ev->step)
 			l->fragment[ev->fragment].opened = ev->step;
-		return; /* answered at the next boundary */
+		break;
 	case DL_LE_GLOBAL:
 		learn_on_global(l, ev);
 		break;

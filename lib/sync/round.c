@@ -89,7 +89,6 @@ void consider_rounds(struct dl_sync *s)
 
 struct tally {
 	uint32_t live, reported; /* live members, and those who reported */
-	uint32_t others;         /* live learners who are not members */
 };
 
 /* One that stalls after its push is not waited for, and may itself wait for the
@@ -102,19 +101,16 @@ static int takes_part(
 
 static struct tally count(const struct dl_sync *s, uint32_t p)
 {
-	struct tally t = {0, 0, 0};
+	struct tally t = {0, 0};
 
 	for (size_t i = 0; i < s->heres; i++) {
 		const struct learner *l = s->here[i];
 
-		if (!takes_part(s, l, p))
+		if (!takes_part(s, l, p) || !(l->flag[p] & MEMBER))
 			continue;
-		if (!(l->flag[p] & MEMBER))
-			t.others++;
-		else if (l->flag[p] & REPORTED)
-			t.live++, t.reported++;
-		else
-			t.live++;
+		t.live++;
+		if (l->flag[p] & REPORTED)
+			t.reported++;
 	}
 	return t;
 }
@@ -145,12 +141,12 @@ static void reach_quorum(struct dl_sync *s, struct fragment *f)
 	f->close_at = s->now + s->grace_ns;
 }
 
-/* Members who died make room for those who came since. */
+/* Members who died make room for those who came since, and for those who have
+ * stalled: they may themselves be held until others go on (with wait). */
 static void enlist_others(struct dl_sync *s, uint32_t p)
 {
 	for (size_t i = 0; i < s->heres; i++)
-		if (is_live(s, s->here[i])
-			&& !(s->here[i]->flag[p] & MEMBER))
+		if (s->here[i]->active && !(s->here[i]->flag[p] & MEMBER))
 			enlist(s, s->here[i], p);
 }
 
@@ -163,7 +159,7 @@ void check_round(struct dl_sync *s, uint32_t p)
 	if (!f->open || f->merging || s->phase != RUNNING)
 		return;
 	t = count(s, p);
-	if (t.live < quorum && t.others) {
+	if (t.live < quorum) {
 		enlist_others(s, p);
 		t = count(s, p);
 	}

@@ -299,7 +299,7 @@ static void test_wait(void)
 	rig_init(&r);
 	r.config.wait = 1;
 	rig_start(&r);
-	open_round(&r, 0, 40);
+	open_round(&r, 0, 4);
 	steps(&r, 3);
 	ok(!at(&r, DL_LA_COPY) && !at(&r, DL_LA_CLOCK), "--wait: no jumps");
 	steps(&r, 1);
@@ -345,6 +345,65 @@ static void settle(struct rig *r, uint32_t p, uint64_t seq)
 			.fragment = p,
 			.seq = seq,
 			.taken = DL_TAKEN_SETTLED});
+}
+
+/* Down times that overlap leave clocks far apart. */
+static void test_wait_apart(void)
+{
+	struct rig r;
+
+	rig_init(&r);
+	r.config.wait = 1;
+	rig_start(&r);
+	steps(&r, 6);
+	taken(&r, 1, DL_TAKEN_ROUND);
+	ok(!at(&r, DL_LA_GO), "--wait: a push that its round waits with holds");
+	open_round(&r, 0, 8);
+	ok(at(&r, DL_LA_GO) != 0, "not one in a round that wants a newer");
+	steps(&r, 2);
+	ok(did(&r, DL_LA_COPY)->step == 8, "which is made at its step");
+	rig_release(&r);
+
+	rig_init(&r);
+	r.config.wait = 1;
+	r.config.schedule.fragments = 2;
+	rig_start(&r);
+	steps(&r, 2);
+	settle(&r, 1, 1);
+	steps(&r, 4);
+	ok(!at(&r, DL_LA_GO), "one who is held by a fragment");
+	settle(&r, 1, 2);
+	global(&r, 1, 1, 1, 2, 0);
+	ok(!at(&r, DL_LA_GO), "and has another applied");
+	welcome(&r, 0, 8, (struct dl_version){1, 1}, (struct dl_version){1, 1},
+		2);
+	open_round(&r, 1, 8);
+	ok(at(&r, DL_LA_GO) != 0, "makes a step for a round that waits for it");
+	steps(&r, 1);
+	ok(did(&r, DL_LA_COPY)->fragment == 1, "... and pushes that");
+	rig_release(&r);
+}
+
+/* A round opens that a trainer can serve where it is held. */
+static void test_wait_opened(void)
+{
+	struct rig r;
+
+	rig_init(&r);
+	r.config.wait = 1;
+	r.config.tau = 1;
+	r.config.schedule.fragments = 2;
+	r.l = dl_learn_new(&r.config);
+	welcome(&r, 0, 3, (struct dl_version){1, 0}, (struct dl_version){1, 0},
+		0);
+	global(&r, 0, 1, 0, 0, 0);
+	global(&r, 1, 1, 0, 0, 0);
+	steps(&r, 2);
+	ok(!at(&r, DL_LA_GO), "--wait: one who is held");
+	open_round(&r, 1, 2);
+	ok(did(&r, DL_LA_COPY)->fragment == 1 && did(&r, DL_LA_COPY)->step == 5,
+		"pushes for another round there and then");
+	rig_release(&r);
 }
 
 /* Fragment 0 is due at 4 and still out at 6, where 1 is due. */
@@ -697,6 +756,8 @@ int main(void)
 	test_apply();
 	test_counters();
 	test_wait();
+	test_wait_apart();
+	test_wait_opened();
 	test_told();
 	test_reconnect();
 	test_trainer();

@@ -11,7 +11,12 @@
 #include "sim/fleet.h"
 #include "tests/tap.h"
 
-enum { LEARNERS_MOST = 6, SEEDS = 1000 };
+enum {
+	LEARNERS_MOST = 6,
+	SEEDS = 1000,
+	LOCK_STEP_SEEDS = 200,
+	KILLS = 24, /* in the first half minute of a lock-step */
+};
 
 static const int64_t ms = DL_SECOND / 1000;
 
@@ -132,6 +137,66 @@ static void test_random(void)
 	ok(merged > 0, "and merge what they learn");
 }
 
+/*
+ * Lock-step for all, while processes die and are replaced, many at once. Once
+ * they let it in peace, it goes on: the end comes by merges, not by time.
+ */
+static int lock_step_goes_on(uint64_t seed, char *fault, size_t size)
+{
+	struct dl_rng r = {.key = dl_rng_key(seed, 2)};
+	struct dl_fleet_learner learner[LEARNERS_MOST];
+	struct dl_fleet_kill kill[KILLS];
+	struct dl_fleet_config c;
+	struct dl_fleet_result out;
+	uint64_t h;
+
+	dl_fleet_config_default(&c, (uint32_t)between(&r, 1, 8));
+	c.seed = seed;
+	c.learner = learner;
+	c.learners = (uint32_t)between(&r, 2, LEARNERS_MOST);
+	draw_rules(&r, &c);
+	c.wait = 1;
+	c.sync.quorum = c.learners;
+	c.sync.below = DL_BELOW_WAIT;
+	c.detect_ns = between(&r, 0, 2000) * ms;
+	for (uint32_t m = 0; m < c.learners; m++)
+		draw_learner(&r, &learner[m]);
+	for (c.kills = 0; c.kills < KILLS; c.kills++)
+		kill[c.kills] = (struct dl_fleet_kill){
+			.learner = (uint32_t)dl_rng_below(&r, c.learners),
+			.at_ns = between(&r, 1000, 30000) * ms,
+			.down_ns = between(&r, 0, 10000) * ms,
+		};
+	c.kill = kill;
+	h = c.sync.schedule.h;
+	c.rounds = c.sync.schedule.fragments * (1000 / h + 1);
+	c.time_ns = 3000 * DL_SECOND;
+	dl_fleet_run(&c, &out);
+	snprintf(fault, size, "%s", out.fault);
+	if (!fault[0] && out.merges < c.rounds)
+		snprintf(fault, size, "hangs after %llu merges",
+			(unsigned long long)out.merges);
+	dl_fleet_result_release(&out);
+	return !fault[0];
+}
+
+static void test_lock_step(void)
+{
+	uint64_t seeds = from_environment("DL_FLEET_SEEDS", LOCK_STEP_SEEDS);
+	uint64_t only = from_environment("DL_FLEET_SEED", 0), bad = 0;
+	char fault[200];
+
+	for (uint64_t seed = 1; seed <= seeds; seed++) {
+		if (only && seed != only)
+			continue;
+		if (!lock_step_goes_on(seed, fault, sizeof fault) && bad++ < 10)
+			printf("# seed %llu: %s\n", (unsigned long long)seed,
+				fault);
+	}
+	ok(!bad, "%llu fleets in lock-step go on after deaths (%llu do not)",
+		(unsigned long long)seeds, (unsigned long long)bad);
+}
+
 /* Four learners of very different speeds for 200 s, undisturbed. */
 static void run_mixed(enum dl_late late, enum dl_apply apply, uint32_t syncers,
 	struct dl_fleet_result *out)
@@ -197,6 +262,7 @@ static void test_mixed(void)
 int main(void)
 {
 	test_mixed();
+	test_lock_step();
 	test_random();
 	return done_testing();
 }

@@ -418,6 +418,25 @@ static void test_stall(void)
 	rig_release(&r);
 }
 
+/* One who stalls may be held by another fragment, and needs to be told. */
+static void test_stall_enlisted(void)
+{
+	struct rig r;
+
+	rig_init(&r);
+	r.config.quorum = 2;
+	rig_pair(&r, 3);
+	r.now += 61 * DL_SECOND;
+	step(&r, "a", 4, 4);
+	ok(said(&r, DL_ACT_OPEN, "b") != NULL,
+		"below the quorum who stalls is told of the round");
+	push(&r, "a", 1, 4);
+	ok(!count(&r, DL_ACT_MERGE), "but not waited for");
+	push(&r, "b", 1, 4);
+	ok(count(&r, DL_ACT_MERGE) == 1, "until it pushes");
+	rig_release(&r);
+}
+
 static void test_refusals(void)
 {
 	static const struct {
@@ -915,6 +934,7 @@ int main(void)
 	test_late();
 	test_below_quorum();
 	test_stall();
+	test_stall_enlisted();
 	test_refusals();
 	test_hoard();
 	test_barred();
