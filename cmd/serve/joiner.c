@@ -8,6 +8,9 @@
 #include "cmd/serve/server.h"
 #include "link/offer.h"
 
+/* Within which a joiner that was given nothing comes as a learner. */
+static const int64_t coming_time = 5 * DL_SECOND;
+
 void joiner_keep_serve(struct peer *learner, const char *serve)
 {
 	struct dl_address a;
@@ -109,4 +112,5 @@ void joiner_begin(
 	dl_conn_send(&peer->conn, &m);
 	dl_buf_free(&text);
 	peer_bye(peer, DL_BYE_DONE, now);
+	s->expects = now + coming_time;
 }

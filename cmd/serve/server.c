@@ -271,6 +271,15 @@ static int64_t least(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
+/* When an ending syncer leaves, if nobody comes or goes before. Who has asked
+ * how to join is about to come, and is to hear that the run is over. */
+static int64_t when_left(const struct server *s)
+{
+	if (s->peer)
+		return s->leave_at;
+	return s->stopped ? 0 : least(s->expects, s->leave_at);
+}
+
 static int turn(struct server *s, struct dl_err *e)
 {
 	struct dl_sync_event time = {
@@ -287,7 +296,7 @@ static int turn(struct server *s, struct dl_err *e)
 	peers_work(s, time.now);
 	checkpoints_work(s, time.now);
 	server_show(s, 0);
-	left = s->ending && (!s->peer || time.now >= s->leave_at);
+	left = s->ending && time.now >= when_left(s);
 	if (left && !checkpoints_busy(s))
 		s->over = 1;
 	if (s->over)
@@ -298,7 +307,7 @@ static int turn(struct server *s, struct dl_err *e)
 	until = least(until, watch_listeners(s, time.now));
 	until = least(until, checkpoints_wake(s));
 	if (s->ending && !left)
-		until = least(until, s->leave_at);
+		until = least(until, when_left(s));
 	return dl_loop_once(&s->loop, until, e);
 }
 

@@ -51,6 +51,7 @@ struct server {
 	int stopped; /* not at the run's end: nothing is decided any more, and
 		      * nobody let in, as nobody would be told */
 	int64_t leave_at;
+	int64_t expects; /* who asked how to join may come till then */
 	int over;
 	int code;
 };

@@ -244,3 +244,13 @@ s.accept()[0].close()'
 	[ "$status" -eq 69 ]
 	[[ "$output" == "dl-join: unix:gone: "* ]]
 }
+
+@test "who has asked how to join hears that the run is over" {
+	run dl-join --state none --key new.key "$link"
+	dl-sync end -q "$link"
+	ends ann
+	background late dl-learn -n late --scratch "$scratch" "$link" -- \
+		dl-train run -q -b 2 m text
+	ends late
+	ends syncer
+}
