@@ -27,11 +27,8 @@ int remake_begin(
 
 	o->run = start->run;
 	o->h = start->config.schedule.h;
-	if (sync_create(o, e) || globals_open(&r->globals, o, e))
-		return e->code;
-	if (strcmp(start->layout, r->globals.layout->hash) != 0)
-		return dl_fail(e, DL_DATA, "of another layout");
-	return 0;
+	o->layout_hash = start->layout;
+	return sync_create(o, e) ? e->code : globals_open(&r->globals, o, e);
 }
 
 int remake_restart(

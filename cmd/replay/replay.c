@@ -19,6 +19,7 @@ struct replay {
 	struct dl_sync_saved saved;   /* what the syncer's HEAD said */
 	struct dl_sync_action *merge; /* P: what the next MERGED is of */
 	uint32_t fragments;
+	int met; /* who is left out was there */
 };
 
 static const struct dl_head_files *files(const struct replay *r, uint32_t p)
@@ -189,8 +190,11 @@ static int on_event(
 {
 	struct replay *r = ctx;
 	const struct dl_sync_event *ev = &line->event;
+	const char *without = r->options->without;
 	int code = 0;
 
+	if (without && ev->kind == DL_EV_JOIN)
+		r->met |= !strcmp(ev->learner, without);
 	if (ev->kind == DL_EV_PUSH && r->remake)
 		code = remake_push(r->remake, ev, e);
 	if (ev->kind == DL_EV_MERGED) {
@@ -227,6 +231,9 @@ static int read_tape(struct replay *r, struct dl_err *e)
 	puts("# fragment\tversion\tcontributions\tvalues\tmomentum");
 	code = dl_replay(&r->run, &reader, &w, e);
 	dl_tape_reader_release(&reader);
+	if (!code && o->without && !r->met)
+		code = dl_fail(e, DL_NOINPUT, "%s: no learner %s in it",
+			o->tape, o->without);
 	if (fd != STDIN_FILENO)
 		close(fd);
 	return code;

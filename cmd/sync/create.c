@@ -10,7 +10,7 @@
 #include "state/store.h"
 #include "tensor/layout.h"
 
-static int get_layout(struct dl_layout *l, const struct dl_model *m,
+static int find_layout(struct dl_layout *l, const struct dl_model *m,
 	const struct sync_options *o, struct dl_err *e)
 {
 	struct dl_plan_options plan = {
@@ -26,6 +26,17 @@ static int get_layout(struct dl_layout *l, const struct dl_model *m,
 	if (code)
 		dl_layout_release(l);
 	return code;
+}
+
+static int get_layout(struct dl_layout *l, const struct dl_model *m,
+	const struct sync_options *o, struct dl_err *e)
+{
+	int code = find_layout(l, m, o, e);
+
+	if (code || !o->layout_hash || !strcmp(l->hash, o->layout_hash))
+		return code;
+	dl_layout_release(l);
+	return dl_fail(e, DL_DATA, "of another layout: which --layout?");
 }
 
 static void free_values(const struct dl_layout *l, float **values)

@@ -14,6 +14,7 @@
 
 struct sync_options {
 	const char *store, *model, *layout, *run, *output;
+	const char *layout_hash; /* that a new store must have; NULL: any */
 	uint32_t fragments;	      /* of a layout planned here */
 	uint64_t h;		      /* 0: the store's, or the preset's */
 	struct dl_sync_config config; /* P and H aside */

@@ -191,6 +191,15 @@ file_of_l0() {
 	differs 1 ", version 1.1: other values" again --outer-lr 0.1 tape
 }
 
+@test "another layout makes no store, and a name that nobody has is told of" {
+	differs 65 "tape: line 1: of another layout: which --layout?" \
+		dl-sync replay --fragments 2 --store new --record pushes tape \
+		m/model.safetensors
+	[ ! -e new ]
+	differs 66 "tape: no learner nobody in it" \
+		dl-sync replay --without nobody tape
+}
+
 @test "half a line, and a tape of two files" {
 	again tape >whole
 	head -c -20 tape >torn
