@@ -22,6 +22,7 @@ struct learner {
 	struct instance *instance; /* newest last */
 	size_t instances;
 	int connected;
+	int away;            /* was known before a restart, not back since */
 	int active;          /* has stepped since it joined */
 	int drained;         /* has answered `end` */
 	int leaving;         /* has said so: what it pushes is its last */
@@ -90,6 +91,9 @@ struct dl_sync {
 	size_t learners, learner_cap;
 	struct learner **here; /* those connected, in the same order */
 	size_t heres;
+	size_t aways; /* learners that are away ... */
+	int64_t back_by; /* ... and when an end waits for them no more; 0: not
+			  * before the first event */
 	struct fragment *fragment;
 	struct dl_sync_action *action; /* queue: [taken, n) */
 	size_t action_at, actions, action_cap;
@@ -161,6 +165,7 @@ int64_t round_wake(const struct dl_sync *s, uint32_t p);
 /* end.c */
 void begin_end(struct dl_sync *s);
 void check_end(struct dl_sync *s);
+int64_t end_wake(const struct dl_sync *s);
 void on_drained(struct dl_sync *s, const struct dl_sync_event *ev);
 void on_applied(struct dl_sync *s, const struct dl_sync_event *ev);
 

@@ -52,6 +52,19 @@ static size_t missing(const struct dl_sync *s)
 	return n;
 }
 
+/* Learners that were known to a syncer that is gone come back one by one. One
+ * that the end does not wait for would train on without anybody to tell it. */
+static int awaits_return(const struct dl_sync *s)
+{
+	return s->phase == COLLECTING && s->aways && s->now < s->back_by;
+}
+
+int64_t end_wake(const struct dl_sync *s)
+{
+	return awaits_return(s) && s->back_by < s->end_at ? s->back_by
+							  : s->end_at;
+}
+
 static void close_all(struct dl_sync *s)
 {
 	for (uint32_t p = 0; p < s->fragments; p++) {
@@ -95,7 +108,9 @@ static void finish(struct dl_sync *s)
 
 void check_end(struct dl_sync *s)
 {
-	if (s->phase == COLLECTING && (s->now >= s->end_at || !missing(s)))
+	if (s->phase == COLLECTING
+		&& (s->now >= s->end_at
+			|| (!missing(s) && !awaits_return(s))))
 		next_phase(s, MERGING);
 	if (s->phase == MERGING) {
 		close_all(s);

@@ -66,6 +66,8 @@ static void arrive(struct dl_sync *s, struct learner *l)
 
 	if (l->connected)
 		return;
+	s->aways -= (size_t)l->away;
+	l->away = 0;
 	memmove(s->here + i + 1, s->here + i,
 		(s->heres++ - i) * sizeof *s->here);
 	s->here[i] = l;

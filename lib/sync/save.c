@@ -142,6 +142,8 @@ struct dl_sync *dl_sync_restore(const struct dl_sync_config *c,
 		struct instance *in =
 			make_instance(s, l, v->learner[i].instance);
 
+		s->aways += !l->away;
+		l->away = 1;
 		memcpy(in->merged, v->learner[i].merged,
 			s->fragments * sizeof *in->merged);
 		memcpy(in->taken, in->merged,

@@ -140,6 +140,8 @@ void dl_sync_event(struct dl_sync *s, const struct dl_sync_event *ev)
 		s->action_at = s->actions = 0;
 	if (ev->now > s->now)
 		s->now = ev->now;
+	if (s->aways && !s->back_by)
+		s->back_by = s->now + DL_RETURN_NS;
 	if (s->risen && !tells_steps(ev)) {
 		s->risen = 0;
 		if (s->phase == RUNNING)
@@ -198,7 +200,7 @@ int dl_sync_next(struct dl_sync *s, struct dl_sync_action *a)
 
 int64_t dl_sync_wake(const struct dl_sync *s)
 {
-	int64_t wake = s->end_at;
+	int64_t wake = end_wake(s);
 
 	for (uint32_t p = 0; p < s->fragments; p++) {
 		int64_t t = round_wake(s, p);

@@ -24,6 +24,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/num.h"
 #include "sync/clock.h"
 
 enum {
@@ -31,6 +32,10 @@ enum {
 	DL_NORMS_KEPT = 32,  /* accepted norms a fragment, for --max-norm */
 	DL_NORMS_NEEDED = 8, /* of those, before norms are judged */
 };
+
+/* How long after a restart an end waits for learners that were known before: a
+ * learner tries again after 15 s at most. */
+#define DL_RETURN_NS (20 * DL_SECOND)
 
 /* 1 when s is a good name: 1 to 63 of A-Z a-z 0-9 . _ -, no dot in front. */
 int dl_name_ok(const char *s, size_t n);

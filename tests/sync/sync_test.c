@@ -879,6 +879,43 @@ static void test_end(void)
 	rig_release(&r);
 }
 
+/* A restored core, to which a has come back and b has not, is to end. */
+static void rig_end_restored(struct rig *r)
+{
+	struct dl_sync_saved saved;
+
+	rig_init(r);
+	rig_pair(r, 4);
+	dl_sync_save(r->s, UINT32_MAX, &saved);
+	dl_sync_free(r->s);
+	r->s = dl_sync_restore(&r->config, &saved);
+	dl_sync_saved_release(&saved);
+	join_with(r, "a", 4, 4, none);
+	plain(r, DL_EV_END, NULL);
+	plain(r, DL_EV_DRAINED, "a");
+}
+
+static void test_end_restored(void)
+{
+	struct rig r;
+
+	rig_end_restored(&r);
+	ok(!count(&r, DL_ACT_GLOBAL) &&
+			dl_sync_wake(r.s) == r.now + DL_RETURN_NS,
+		"after a restart the end waits for those who were there");
+	join_with(&r, "b", 4, 4, none);
+	ok(said(&r, DL_ACT_END, "b") != NULL, "who comes is told");
+	plain(&r, DL_EV_DRAINED, "b");
+	ok(said(&r, DL_ACT_GLOBAL, "b")->final, "and gets the final values");
+	rig_release(&r);
+
+	rig_end_restored(&r);
+	r.now += DL_RETURN_NS;
+	plain(&r, DL_EV_TIME, NULL);
+	ok(said(&r, DL_ACT_GLOBAL, "a")->final, "but not for long");
+	rig_release(&r);
+}
+
 static void test_budgets(void)
 {
 	struct dl_sync_info info;
@@ -947,6 +984,7 @@ int main(void)
 	test_global_step();
 	test_welcome();
 	test_end();
+	test_end_restored();
 	test_budgets();
 	test_shards();
 	return done_testing();
