@@ -23,7 +23,7 @@ struct learner {
 	size_t instances;
 	int connected;
 	int away;            /* was known before a restart, not back since */
-	int active;          /* has stepped since it joined */
+	int active;          /* has stepped or pushed since it joined */
 	int drained;         /* has answered `end` */
 	int leaving;         /* has said so: what it pushes is its last */
 	uint32_t finals;     /* final versions applied */

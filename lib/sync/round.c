@@ -469,6 +469,8 @@ static void take(struct dl_sync *s, struct learner *l,
 	};
 	enum dl_taken taken = place(s, ev->fragment, &push);
 
+	/* With wait it may be held until this merges, and make no step. */
+	l->active = 1;
 	l->pushed_steps[ev->fragment] += ev->steps;
 	l->pushed_tokens[ev->fragment] += ev->tokens;
 	remember_norm(&s->fragment[ev->fragment],

@@ -30,6 +30,11 @@ static int one_in(struct dl_rng *r, uint64_t n)
 	return !dl_rng_below(r, n);
 }
 
+static int64_t sometimes(struct dl_rng *r, int64_t mean)
+{
+	return one_in(r, 2) ? 0 : mean;
+}
+
 static void draw_learner(struct dl_rng *r, struct dl_fleet_learner *l)
 {
 	*l = (struct dl_fleet_learner){
@@ -61,11 +66,6 @@ static void draw_rules(struct dl_rng *r, struct dl_fleet_config *c)
 	c->alpha = dl_rng_uniform(r);
 	c->wait = one_in(r, 6);
 	c->merge_ns = between(r, 0, 300) * ms;
-}
-
-static int64_t sometimes(struct dl_rng *r, int64_t mean)
-{
-	return one_in(r, 2) ? 0 : mean;
 }
 
 static void draw_troubles(struct dl_rng *r, struct dl_fleet_config *c)
@@ -138,8 +138,8 @@ static void test_random(void)
 }
 
 /*
- * Lock-step for all, while processes die and are replaced, many at once. Once
- * they let it in peace, it goes on: the end comes by merges, not by time.
+ * Lock-step for all, while processes die and are replaced, many at once, and
+ * other things break now and then. It goes on: the end comes by merges, not by time.
  */
 static int lock_step_goes_on(uint64_t seed, char *fault, size_t size)
 {
@@ -159,6 +159,9 @@ static int lock_step_goes_on(uint64_t seed, char *fault, size_t size)
 	c.sync.quorum = c.learners;
 	c.sync.below = DL_BELOW_WAIT;
 	c.detect_ns = between(&r, 0, 2000) * ms;
+	c.cut_ns = sometimes(&r, 60 * DL_SECOND);
+	c.trainer_ns = sometimes(&r, 60 * DL_SECOND);
+	c.crash_ns = sometimes(&r, 60 * DL_SECOND);
 	for (uint32_t m = 0; m < c.learners; m++)
 		draw_learner(&r, &learner[m]);
 	for (c.kills = 0; c.kills < KILLS; c.kills++)

@@ -437,6 +437,24 @@ static void test_stall_enlisted(void)
 	rig_release(&r);
 }
 
+/* One that comes back while it is held makes no step. */
+static void test_held_return(void)
+{
+	struct rig r;
+
+	rig_init(&r);
+	r.config.quorum = 2;
+	rig_start(&r);
+	join(&r, "a");
+	walk(&r, "a", 0, 4);
+	join_with(&r, "b", 4, 4, none);
+	push(&r, "b", 1, 4);
+	push(&r, "a", 1, 4);
+	ok(count(&r, DL_ACT_MERGE) == 1,
+		"who pushes takes part, though it has made no step here");
+	rig_release(&r);
+}
+
 static void test_refusals(void)
 {
 	static const struct {
@@ -972,6 +990,7 @@ int main(void)
 	test_below_quorum();
 	test_stall();
 	test_stall_enlisted();
+	test_held_return();
 	test_refusals();
 	test_hoard();
 	test_barred();
