@@ -79,6 +79,7 @@ static void keep(struct donated *d)
 int donated_work(struct learner *l, int64_t now)
 {
 	struct donated *d = &l->donated;
+	struct dl_err why = {0};
 
 	if (!d->newcomer)
 		return 0;
@@ -91,12 +92,16 @@ int donated_work(struct learner *l, int64_t now)
 		break;
 	case NEWCOMER_NOTHING:
 		drop_file(d);
+		why = d->newcomer->why;
 		if (d->newcomer->donors.donors)
 			cmd_warn("no peer's state was to be had: begins with "
 				 "the syncer's values");
 		break;
 	}
 	end_newcomer(d);
+	/* A syncer that does not let us in would say so once more. */
+	if (why.code == DL_NOPERM || why.code == DL_DATA)
+		learner_fail(l, &why);
 	return 0;
 }
 
