@@ -7,10 +7,10 @@
 #include "cmd/serve/peer.h"
 
 enum {
-	HEAR_BURST = 1000, /* messages at once, and one a fragment */
-	HEAR_RATE = 1000,  /* more of them a second */
-	HEAR_WANTS = 8,	   /* want at once, and one a fragment; then one a
-			    * second */
+	HEAR_BURST = 20000, /* messages at once, and one a fragment */
+	HEAR_RATE = 5000,   /* more of them a second */
+	HEAR_WANTS = 8,	    /* want at once, and one a fragment; then one a
+			     * second */
 };
 
 /* Their ctx is the struct peer. */

@@ -40,10 +40,10 @@ floods() {
 }
 
 @test "who says more than any learner has to say is sent away" {
-	floods step "more than 1000 messages a second"
-	floods applied "more than 1000 messages a second"
+	floods step "more than 5000 messages a second"
+	floods applied "more than 5000 messages a second"
 	floods want "wants too much"
-	floods end "more than 1000 messages a second"
+	floods end "more than 5000 messages a second"
 }
 
 @test "no memory is taken for a push larger than its fragment" {
