@@ -25,7 +25,7 @@ passes() {
 
 pass_on() {
 	until [ -e over ] || grep -qs 'state done' spool/global/latest; do
-		one_pass || [ ! -d spool ] || return
+		one_pass || [ -e away ] || return
 		sleep 0.1
 	done
 }
@@ -96,6 +96,7 @@ is_another() {
 	wait_for has 1 'trying again' ann.log
 	passes
 	wait_for merges 3
+	touch away
 	mv spool elsewhere
 	wait_for has 2 'trying again' ann.log
 	kill -0 "${pid[ann]}"
