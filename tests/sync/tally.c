@@ -119,13 +119,15 @@ static int follow(pid_t child)
 /* The child stops before its first stretch, so that the tracer can say how. */
 static void be_traced(int (*test)(int traced))
 {
-	int traced = !ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+	int status, traced = !ptrace(PTRACE_TRACEME, 0, NULL, NULL);
 
 	if (traced)
 		raise(SIGSTOP);
 	else
 		there = NULL;
-	_exit(test(traced));
+	status = test(traced);
+	fflush(stdout);
+	_exit(status);
 }
 
 int tally_run(int (*test)(int traced))

@@ -14,8 +14,8 @@ struct tally {
 	uint64_t calls, written;
 };
 
-/* Runs test in a child, traced, if the system lets us: its exit status. What it
- * prints must be flushed, and it must not leave by itself. */
+/* Runs test in a child, traced, if the system lets us: its exit status. It must
+ * not leave by itself. */
 int tally_run(int (*test)(int traced));
 
 void tally_begin(void);
