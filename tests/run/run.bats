@@ -101,11 +101,11 @@ teardown() {
 	[ "$status" -eq 73 ]
 	[[ "$output" == *"nowhere/tape: No such file"* ]]
 	[ ! -e store ]
-	mkdir -p folder/push # in the way
+	mkdir -p folder/file # in the way
 	run dl-sync serve --store store --listen "$link" --record folder \
 		m/model.safetensors
 	[ "$status" -eq 73 ]
-	[[ "$output" == *"folder/push: is a folder"* ]]
+	[[ "$output" == *"folder/file: is a folder"* ]]
 	[ ! -e store ]
 	run dl-sync serve --store store --listen "$link" --dead 0 \
 		m/model.safetensors
