@@ -52,16 +52,17 @@ other() {
 }
 
 @test "both makes of learners keep in lock-step" {
-	skip "learner.py does not answer rounds while it is held, as dl-learn does"
 	syncer --wait --tau 2 --apply blend:0.5 --quorum all --steps 60
 	wait_for [ -S s ]
-	other bob "$link" -v
+	# About as far as ann: each waits for the other's push to be taken.
+	other bob "$link" -v --far 5e-5
 	wait_for has 1 "^welcome" bob.log
 	learner ann
 	ends syncer
 	ends ann
 	ends bob
 	! grep "taken=refused" bob.log
+	! grep "was refused" ann.log
 	has 3 "taken=round" bob.log
 }
 

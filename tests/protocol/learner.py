@@ -56,6 +56,8 @@ class Push:
 class Learner:
     TOKENS = 64         # a step
 
+    far = 0     # how far a step goes, always the same way; 0: to and fro
+
     def __init__(self, name, step_time=0.01, leave=None, streams=1):
         self.name, self.step_time, self.leave = name, step_time, leave
         self.instance, self.streams = random.getrandbits(64), streams
@@ -202,7 +204,8 @@ class Learner:
     def train(self, f):
         """One inner step: some values move a little."""
         for i in range(self.steps % 7, len(f.values), 7):
-            f.values[i] += 1e-5 * ((i * 13 + self.steps) % 5 - 2)
+            turn = 0 if self.far else self.steps
+            f.values[i] += (self.far or 1e-5) * ((i * 13 + turn) % 5 - 2)
 
     def step(self):
         self.clock, self.steps = self.clock + 1, self.steps + 1
@@ -329,9 +332,11 @@ def main():
     a.add_argument("--step-time", type=float, default=0.01)
     a.add_argument("--leave", type=int)
     a.add_argument("--streams", type=int, default=1)
+    a.add_argument("--far", type=float, default=0)
     a.add_argument("link")
     o = a.parse_args()
     learner = Learner(o.n, o.step_time, o.leave, o.streams)
+    learner.far = o.far
     key = read_key(o.key) if o.key else None
     for attempt in range(20):
         try:
