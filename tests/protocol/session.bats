@@ -163,7 +163,8 @@ damaged() {
 	background relay python3 "$protocol/relay.py" "${door#*@}" \
 		30000 5 60 110 500 -5 -100 -300 -3000
 	wait_for [ -s relay.log ]
-	link=${door%:*}:$(cat relay.log) learner w0 --key keys/w0.key
+	link=${door%:*}:$(cat relay.log) learner w0 --key keys/w0.key \
+		--join syncer
 	wait_for pushed w0 2
 	has 3 "is sent away: " syncer.log
 	goes_on

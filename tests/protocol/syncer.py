@@ -90,7 +90,8 @@ class Learner:
         pin = b64encode(session.public_key(self.key)).decode()
         link = f"tcp:{pin}@127.0.0.1:{self.door.getsockname()[1]}"
         self.process = subprocess.Popen(
-            ["dl-learn", "-q", "-n", "ann", "--key", learner_key, "--scratch",
+            ["dl-learn", "-q", "-n", "ann", "--key", learner_key,
+             "--join", "syncer", "--scratch",
              scratch, link, "--", "sh", "-c", TRAINER])
         self.processes.append(self.process)
 
