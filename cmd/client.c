@@ -116,3 +116,9 @@ int client_refused(const struct dl_message *m, struct dl_err *e)
 	return dl_fail(e, m->code, "%s",
 		dl_scrub(text, sizeof text, m->text, m->text_n));
 }
+
+int client_is_final(int code)
+{
+	return code == DL_USAGE || code == DL_DATA || code == DL_PROTOCOL ||
+	       code == DL_NOPERM;
+}

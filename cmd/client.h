@@ -20,7 +20,8 @@ struct client {
 	int over;
 };
 
-/* Connects; the handlers get ctx, a stays until the end. 64, 69 as dl_address_connect has it. */
+/* Connects; the handlers get ctx, a stays until the end. 64, 69 as
+ * dl_address_connect has it. */
 int client_open(struct client *c, const struct dl_address *a,
 	enum dl_insecure allowed, const struct dl_conn_handlers *handlers,
 	void *ctx, struct dl_err *e);
@@ -30,5 +31,7 @@ void client_close(struct client *c);
 
 /* What an `error` message says, as an error. */
 int client_refused(const struct dl_message *m, struct dl_err *e);
+/* Was it a refusal that would be the same next time? */
+int client_is_final(int code);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * dl-join: join fragments back into a model, from files, a pipe, a checkpoint or
- * a live run.
+ * dl-join: join fragments back into a model, from files, a pipe, a checkpoint
+ * or a live run.
  */
 #include <string.h>
 

@@ -87,13 +87,6 @@ static void choose(struct newcomer *n, int64_t now)
 		conclude(n, NEWCOMER_NOTHING);
 }
 
-/* It would say the same next time. */
-static int is_final(int code)
-{
-	return code == DL_USAGE || code == DL_DATA || code == DL_PROTOCOL ||
-	       code == DL_NOPERM;
-}
-
 static void syncer_lost(
 	struct newcomer *n, const struct dl_err *why, int64_t now)
 {
@@ -104,7 +97,7 @@ static void syncer_lost(
 	/* Where it could not be reached has been said. */
 	if (n->visit.opened)
 		dl_at(&e, "%s", dl_address_show(address, &n->visit.address));
-	if (is_final(e.code) || (!others && !n->config.wait)) {
+	if (client_is_final(e.code) || (!others && !n->config.wait)) {
 		give_up(n, &e);
 		return;
 	}

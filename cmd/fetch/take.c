@@ -1,10 +1,9 @@
 #include "cmd/fetch/take.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "base/file.h"
 #include "base/hash.h"
 #include "base/mem.h"
 
@@ -85,23 +84,6 @@ int take_begin(struct take *t, const struct dl_message *m,
 	return 0;
 }
 
-/* 0, or -1 with errno. */
-static int write_at(int fd, const unsigned char *p, size_t n, uint64_t offset)
-{
-	while (n) {
-		ssize_t done = pwrite(fd, p, n, (off_t)offset);
-
-		if (done < 0 && errno == EINTR)
-			continue;
-		if (done < 0)
-			return -1;
-		p += done;
-		n -= (size_t)done;
-		offset += (uint64_t)done;
-	}
-	return 0;
-}
-
 int take_part(struct take *t, struct dl_conn *c, const struct dl_message *m,
 	struct dl_err *e)
 {
@@ -117,7 +99,8 @@ int take_part(struct take *t, struct dl_conn *c, const struct dl_message *m,
 		return dl_fail(e, DL_PROTOCOL,
 			"a part at %llu that is not what its hash names",
 			(unsigned long long)offset);
-	if (write_at(t->fd, t->data, n, offset + (uint64_t)t->shift))
+	if (dl_pwrite_full(
+		    t->fd, t->data, n, offset + (uint64_t)t->shift))
 		return dl_fail_sys(e, DL_IOERR, "writing what was fetched");
 	pass(t, &t->got, n);
 	t->out--;

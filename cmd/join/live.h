@@ -11,8 +11,8 @@
 /* 1 when a source is a link and not a file. */
 int join_is_link(const char *source);
 
-/* Asks the syncer at that address for the model, or takes it from the spool, and
- * saves it. */
+/* Asks the syncer at that address for the model, or takes it from the spool,
+ * and saves it. */
 int join_live(const struct dl_address *a, enum dl_insecure allowed,
 	const struct dl_save *s, struct dl_err *e);
 

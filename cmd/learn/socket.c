@@ -4,6 +4,7 @@
 
 #include "base/num.h"
 #include "base/rng.h"
+#include "cmd/client.h"
 #include "cmd/cmd.h"
 #include "cmd/learn/identity.h"
 #include "cmd/learn/learner.h"
@@ -82,20 +83,13 @@ static int on_welcome(
 	return 0;
 }
 
-/* It would say the same next time. */
-static int is_final(int code)
-{
-	return code == DL_USAGE || code == DL_DATA || code == DL_PROTOCOL ||
-	       code == DL_NOPERM;
-}
-
 static int on_error(
 	struct learner *l, const struct dl_message *m, struct dl_err *e)
 {
 	char text[400];
 
 	dl_scrub(text, sizeof text, m->text, m->text_n);
-	if (is_final(m->code))
+	if (client_is_final(m->code))
 		l->uplink.fatal = m->code;
 	return dl_fail(e, m->code, "%s", text);
 }
@@ -311,7 +305,7 @@ static void lost(struct learner *l, const struct dl_err *why, int64_t now)
 
 	/* Who was never a syncer, or lets us in, will not change. Later on
 	 * what is said before a session is anybody's word. */
-	if (!l->core && is_final(why->code))
+	if (!l->core && client_is_final(why->code))
 		up->fatal = why->code;
 	up->bytes_in += dl_conn_bytes_in(&up->conn);
 	up->bytes_out += dl_conn_bytes_out(&up->conn);

@@ -14,9 +14,9 @@ char *keep_name(
 	const char *folder, const char *run, uint64_t epoch, uint64_t clock);
 
 /*
- * Removes all of that run but the newest n > 0 up to that epoch and clock: those
- * after it are of another that had its name, or of another syncer of it, and
- * would be newer than all that are yet to come. 74 when one cannot be.
+ * Removes all of that run but the newest n > 0 up to that epoch and clock:
+ * those after it are of another that had its name, or of another syncer of it,
+ * and would be newer than all that are yet to come. 74 when one cannot be.
  */
 int keep_newest(const char *folder, const char *run, uint64_t epoch,
 	uint64_t clock, uint64_t n, struct dl_err *e);

@@ -45,6 +45,23 @@ ssize_t dl_pread_full(int fd, void *buf, size_t n, uint64_t offset)
 	return (ssize_t)got;
 }
 
+int dl_pwrite_full(int fd, const void *buf, size_t n, uint64_t offset)
+{
+	size_t done = 0;
+
+	while (done < n) {
+		ssize_t r = pwrite(fd, (const char *)buf + done, n - done,
+			(off_t)(offset + done));
+
+		if (r < 0 && errno == EINTR)
+			continue;
+		if (r < 0)
+			return -1;
+		done += (size_t)r;
+	}
+	return 0;
+}
+
 int dl_write_full(int fd, const void *buf, size_t n)
 {
 	size_t done = 0;

@@ -17,6 +17,7 @@ ssize_t dl_read_full(int fd, void *buf, size_t n);
 ssize_t dl_pread_full(int fd, void *buf, size_t n, uint64_t offset);
 /* 0, or -1 with errno. */
 int dl_write_full(int fd, const void *buf, size_t n);
+int dl_pwrite_full(int fd, const void *buf, size_t n, uint64_t offset);
 
 /* Opens for reading; 66 when there is none, 74 else. "-" is not special. */
 int dl_open_read(const char *path, int *fd, struct dl_err *e);
@@ -29,8 +30,8 @@ int dl_read_file(const char *path, size_t limit, struct dl_buf *out,
 /* One call: open, write, commit (base/output.h). */
 int dl_write_file(const char *path, const void *p, size_t n,
 	struct dl_err *e);
-/* A file that nobody else may read (mode 0600, whatever the umask), whole or not
- * at all; 73 when that name is taken, by anything. */
+/* A file that nobody else may read (mode 0600, whatever the umask), whole or
+ * not at all; 73 when that name is taken, by anything. */
 int dl_write_new(const char *path, const void *p, size_t n, struct dl_err *e);
 
 int dl_fsync_folder(const char *folder, struct dl_err *e);

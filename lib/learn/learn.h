@@ -51,9 +51,10 @@ enum dl_learn_event_kind {
 	DL_LE_STEP,    /* tokens, loss: the trainer is at a step boundary */
 	DL_LE_FAILED,  /* fragment, seq: that copy could not be made (before
 			* RESET), or was never sent: its steps are lost */
-	DL_LE_RESET,   /* the trainer died, or cannot IMPORT: unsent steps are lost, LOAD follows
-			* with the anchors; of one that made no step from a
-			* peer's state, when the syncer has sent its values */
+	DL_LE_RESET,   /* the trainer died, or cannot IMPORT: unsent steps are
+			* lost, LOAD follows with the anchors; of one that made
+			* no step from a peer's state, when the syncer has sent
+			* its values */
 	DL_LE_DRAIN,   /* deliver everything, then finish; nothing is loaded
 			* any more */
 	DL_LE_EXPORT,  /* clock: somebody wants the trainer's state, of no

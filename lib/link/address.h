@@ -45,8 +45,8 @@ enum dl_insecure {
 	DL_INSECURE_ANYWHERE
 };
 
-/* 64 with the fact, which shows no key, when s is none. A command or folder stays where it is in s.
- */
+/* 64 with the fact, which shows no key, when s is none. A command or folder
+ * stays where it is in s. */
 int dl_address_parse(struct dl_address *a, const char *s, struct dl_err *e);
 /* "unix:/path", "tcp:127.0.0.1:4000", keys in full; a long command is cut;
  * returns out. */
@@ -69,8 +69,8 @@ int dl_address_resolve(const struct dl_address *a, unsigned nth,
  * dl_conn_init at once; a failure that shows later ends that connection. Of
  * a name's addresses the first is taken: who may not wait for it, or tries them
  * all, resolves before. 64 when a is not allowed, a folder or port 0, 69 when
- * nobody is there. *child is the command of an exec: link, to be ended when *fd has been
- * closed; else none.
+ * nobody is there. *child is the command of an exec: link, to be ended when
+ * *fd has been closed; else none.
  */
 int dl_address_connect(const struct dl_address *a, enum dl_insecure allowed,
 	int *fd, struct dl_child *child, struct dl_err *e);

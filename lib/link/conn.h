@@ -189,12 +189,12 @@ uint64_t dl_conn_bytes_out(const struct dl_conn *c);
 void dl_conn_send(struct dl_conn *c, const struct dl_message *m);
 /*
  * Queues a record of data: its header (dl_message_pack_data and the like;
- * emptied, c takes the bytes), then n bytes at data, which stay the caller's and unchanged
- * until release(ctx, sent) is called, once: when it has been sent whole (when
- * striped: received whole), or was replaced or lost with the connection
- * (sent = 0). An item of
- * the same key, not 0, of which nothing has been sent, is replaced and gives
- * up its place. release may be NULL; it must not use c.
+ * emptied, c takes the bytes), then n bytes at data, which stay the caller's
+ * and unchanged until release(ctx, sent) is called, once: when it has been sent
+ * whole (when striped: received whole), or was replaced or lost with the
+ * connection (sent = 0). An item of the same key, not 0, of which nothing has
+ * been sent, is replaced and gives up its place. release may be NULL; it must
+ * not use c.
  */
 void dl_conn_send_data(struct dl_conn *c, uint64_t key, struct dl_buf *head,
 	const void *data, size_t n, void (*release)(void *ctx, int sent),

@@ -13,7 +13,6 @@
 
 enum {
 	BLOCK = 1 << 17,
-	HEAD_LIMIT = 1 << 28, /* as a store's */
 	LAYOUT_LIMIT = 100000000,
 	AFTER_LIMIT = 1 << 20, /* of what pads a tar at its end */
 	FIRST = 3	       /* entries before those of fragments: one more
@@ -239,7 +238,7 @@ static int take_head(struct dl_checkpoint_file *f)
 {
 	const struct dl_manifest *m = &f->manifest;
 	struct dl_buf text = DL_BUF_INIT;
-	int rc = take_text(f, 0, "HEAD", HEAD_LIMIT, &text);
+	int rc = take_text(f, 0, "HEAD", DL_HEAD_LIMIT, &text);
 
 	if (!rc && dl_head_parse(&f->head, text.data, text.len, f->e))
 		rc = dl_at(f->e, "HEAD");

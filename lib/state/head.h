@@ -17,6 +17,9 @@ struct dl_head_files {
 	char error[DL_HASH_HEX];			 /* "": there is none */
 };
 
+/* Bytes of HEAD that are read; a writer stays far below. */
+enum { DL_HEAD_LIMIT = 1 << 28 };
+
 struct dl_head {
 	struct dl_store_run run;
 	char layout[DL_HASH_HEX];

@@ -12,9 +12,6 @@
 #include "state/store_folder.h"
 #include "state/store_pin.h"
 
-/* Bytes of HEAD that are read; a writer stays far below. */
-enum { HEAD_LIMIT = 1 << 28 };
-
 struct dl_store {
 	char *folder;
 	int lock; /* descriptor; -1 for DL_STORE_LOOK */
@@ -27,7 +24,7 @@ struct dl_store {
 static int read_head(struct dl_store *s, struct dl_err *e)
 {
 	char *path = dl_store_path(s->folder, "HEAD");
-	int rc = dl_read_file(path, HEAD_LIMIT, &s->text, e);
+	int rc = dl_read_file(path, DL_HEAD_LIMIT, &s->text, e);
 
 	if (!rc && dl_head_parse(&s->head, s->text.data, s->text.len, e))
 		rc = dl_at(e, "%s", path);
@@ -192,7 +189,7 @@ static int head_moved(const struct dl_store *s)
 {
 	struct dl_buf now = DL_BUF_INIT;
 	char *path = dl_store_path(s->folder, "HEAD");
-	int moved = !dl_read_file(path, HEAD_LIMIT, &now, NULL) &&
+	int moved = !dl_read_file(path, DL_HEAD_LIMIT, &now, NULL) &&
 		    (now.len != s->text.len ||
 			    memcmp(now.data, s->text.data, now.len) != 0);
 

@@ -59,7 +59,8 @@ struct learner *make_learner(struct dl_sync *s, const char *name)
 	return l;
 }
 
-/* A run never forgets a name: what an event costs follows those who are here. */
+/* A run never forgets a name: what an event costs follows those who are
+ * here. */
 static void arrive(struct dl_sync *s, struct learner *l)
 {
 	size_t i = place_in(s->here, s->heres, l->name);

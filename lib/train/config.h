@@ -25,8 +25,9 @@ struct dl_config {
 /* 0, or 65 when no model can have this shape. */
 int dl_config_check(const struct dl_config *c, struct dl_err *e);
 
-/* Parses or reads a config.json, and checks it. 65 when it asks for what we do not compute:
- * biases, scaled positions, another activation, another model type. */
+/* Parses or reads a config.json, and checks it. 65 when it asks for what we do
+ * not compute: biases, scaled positions, another activation, another model
+ * type. */
 int dl_config_parse(
 	struct dl_config *c, const void *text, size_t n, struct dl_err *e);
 int dl_config_read(struct dl_config *c, const char *path, struct dl_err *e);

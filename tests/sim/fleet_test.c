@@ -139,7 +139,8 @@ static void test_random(void)
 
 /*
  * Lock-step for all, while processes die and are replaced, many at once, and
- * other things break now and then. It goes on: the end comes by merges, not by time.
+ * other things break now and then. It goes on: the end comes by merges, not by
+ * time.
  */
 static int lock_step_goes_on(uint64_t seed, char *fault, size_t size)
 {
