@@ -63,7 +63,9 @@ class Served(Link):
 
 
 def tell(*words):
-    print(*words, flush=True)
+    """One write: print makes several, and donors speak at once."""
+    sys.stdout.write(" ".join(map(str, words)) + "\n")
+    sys.stdout.flush()
 
 
 class Donor(threading.Thread):
