@@ -12,6 +12,7 @@ static const char usage[] =
 	"                    [--deaths T[:DOWN]] [--kill LEARNER:AT:DOWN]\n"
 	"                    [--cuts T[:DOWN]] [--crashes T[:DOWN]]\n"
 	"                    [--rounds N] [--steps N] [--time T] [--seed N]\n"
+	"                    [--tsv] [--json]\n"
 	"       dl-sim goodput [--mode MODES] [--chips N,...] [-m M,...]\n"
 	"                      [-k K] [-t T] [--slice N] [--interrupted T]\n"
 	"                      [--spread S] [--scale-down T] [--scale-up T]\n"
@@ -65,8 +66,8 @@ static const char usage[] =
 	"      --time T            how long (30d)\n"
 	"  -r, --runs N            with other seeds, for errors (1)\n"
 	"      --seed N            other failures (1)\n"
-	"      --tsv  --json       the table's form\n"
 	"all:\n"
+	"      --tsv  --json       the table's form\n"
 	"  -h, --help  -V, --version  -q, --quiet  -v, --verbose\n";
 
 static const struct cmd_command commands[] = {

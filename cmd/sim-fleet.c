@@ -1,4 +1,5 @@
 /* dl-sim fleet: learners and syncers of given speeds and accidents. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +8,7 @@
 #include "base/num.h"
 #include "cmd/cmd.h"
 #include "cmd/sim.h"
+#include "cmd/table.h"
 #include "sim/fleet.h"
 
 enum { LEARNERS_MOST = 10000, FRAGMENTS_MOST = 100000, TOKENS = 1000 };
@@ -60,12 +62,18 @@ static const struct option options[] = {
 	{"steps", required_argument, NULL, STEPS},
 	{"time", required_argument, NULL, TIME},
 	{"seed", required_argument, NULL, SEED},
+	CMD_TABLE_LONG,
 	CMD_LONG,
 	{0},
 };
 
+static const char *const columns[] = {"learner", "steps", "clock",
+	"participation%", "effective_h", "late", "wasted%", "overwritten%",
+	"lost%", "goodput%", "utilisation%", NULL};
+
 struct settings {
 	struct dl_fleet_config fleet;
+	struct cmd_table table;
 	struct dl_fleet_learner each; /* what all learners have in common */
 	const char *step_time;
 	uint32_t liars;
@@ -251,7 +259,8 @@ static void parse_rest(struct settings *s, int opt)
 		s->fleet.seed = cmd_u64("--seed", optarg, 0, UINT64_MAX);
 		break;
 	default:
-		cmd_common_option(opt);
+		if (!cmd_table_option(&s->table, opt))
+			cmd_common_option(opt);
 	}
 }
 
@@ -347,43 +356,45 @@ static double percent(double part, double whole)
 	return whole > 0 ? 100 * part / whole : 0;
 }
 
-static void print_line(const char *name, const struct dl_fleet_line *l)
+static void put_line(
+	struct cmd_table *t, const char *name, const struct dl_fleet_line *l)
 {
 	const struct dl_account *a = &l->account;
-	double own = (double)a->own, useful = 0;
+	double own = (double)a->own, useful = 0, h = 0;
 
 	if (a->own)
 		useful = (double)l->busy_ns * (double)a->merged / own;
-	printf("%s\t%llu\t%llu\t%.1f\t%.2f\t%llu\t%.1f\t%.1f\t%.1f\t%.1f"
-	       "\t%.1f\n",
-		name, (unsigned long long)l->steps,
-		(unsigned long long)l->clock,
-		percent((double)l->reported, (double)l->rounds),
-		a->merged_pushes ? (double)a->merged / (double)a->merged_pushes
-				 : 0,
-		(unsigned long long)a->late_pushes,
-		percent((double)(a->late + a->refused), own),
-		percent((double)a->overwritten, own),
-		percent((double)(a->lost + a->unsent + a->out), own),
-		percent(useful, (double)l->allocated_ns),
-		percent((double)l->busy_ns, (double)l->up_ns));
+	if (a->merged_pushes)
+		h = (double)a->merged / (double)a->merged_pushes;
+	cmd_table_word(t, name);
+	cmd_table_number(t, "%" PRIu64, l->steps);
+	cmd_table_number(t, "%" PRIu64, l->clock);
+	cmd_table_number(
+		t, "%.1f", percent((double)l->reported, (double)l->rounds));
+	cmd_table_number(t, "%.2f", h);
+	cmd_table_number(t, "%" PRIu64, a->late_pushes);
+	cmd_table_number(
+		t, "%.1f", percent((double)(a->late + a->refused), own));
+	cmd_table_number(t, "%.1f", percent((double)a->overwritten, own));
+	cmd_table_number(t, "%.1f",
+		percent((double)(a->lost + a->unsent + a->out), own));
+	cmd_table_number(t, "%.1f", percent(useful, (double)l->allocated_ns));
+	cmd_table_number(
+		t, "%.1f", percent((double)l->busy_ns, (double)l->up_ns));
 }
 
-static void print(const struct settings *s, const struct dl_fleet_result *r)
+static void print(struct settings *s, const struct dl_fleet_result *r)
 {
 	char name[24], took[DL_HUMAN];
 
-	printf("# learner\tsteps\tclock\tparticipation%%\teffective_h\tlate"
-	       "\twasted%%\toverwritten%%\tlost%%\tgoodput%%"
-	       "\tutilisation%%\n");
 	for (uint32_t m = 0; m < s->fleet.learners; m++) {
 		snprintf(name, sizeof name, "%u", m);
-		print_line(name, &r->learner[m]);
+		put_line(&s->table, name, &r->learner[m]);
 	}
-	print_line("total", &r->total);
-	cmd_debug("%llu rounds, %llu merges in %s",
-		(unsigned long long)r->rounds, (unsigned long long)r->merges,
-		dl_human_duration(took, r->ended_ns));
+	put_line(&s->table, "total", &r->total);
+	cmd_table_print(&s->table);
+	cmd_debug("%" PRIu64 " rounds, %" PRIu64 " merges in %s", r->rounds,
+		r->merges, dl_human_duration(took, r->ended_ns));
 }
 
 int sim_fleet(int argc, char **argv)
@@ -394,6 +405,7 @@ int sim_fleet(int argc, char **argv)
 			.delay_ns = DL_SECOND / 50,
 			.transfer_ns = DL_SECOND / 20},
 		.step_time = "1s",
+		.table.column = columns,
 	};
 	struct dl_fleet_learner *learner;
 	struct dl_fleet_result r;

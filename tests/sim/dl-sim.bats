@@ -23,6 +23,15 @@ at_least() {
 	[ "$(echo "$output" | awk -F '\t' '{ print NF }' | sort -u)" = 11 ]
 }
 
+@test "the same table as JSON" {
+	json=$(dl-sim fleet -m 3 --steps 100 --json | python3 -c '
+import json, sys
+for row in json.load(sys.stdin):
+	print(row["learner"], row["participation%"])')
+	tsv=$(dl-sim fleet -m 3 --steps 100 | sed 1d | cut -f 1,4)
+	[ "$json" = "$(echo "$tsv" | tr '\t' ' ')" ]
+}
+
 @test "equal seeds, equal bytes; other seeds, other bytes" {
 	bad='fleet -m 4 --steps 300 --deaths 60s:5s --cuts 50s --crashes 70s'
 	dl-sim $bad --seed 5 >"$BATS_TEST_TMPDIR/a"
