@@ -1,20 +1,24 @@
 /*
- * How fast frames are sealed and opened, beside libsodium's bare primitive in
- * the same run: GB of payload a second of CPU, medians of turns taken one after
- * another. And what a handshake costs, whole and refused at its mac1. Not a
- * test; `make bench` runs it.
+ * How fast frames are sealed and opened, beside libsodium's bare primitive, in
+ * seconds of CPU; and how often handshakes are made by both ends, beside how
+ * often they are refused at their mac1.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
+#include "bench.h"
 #include "link/frame.h"
 #include "link/mac1.h"
 #include "link/noise.h"
 
-enum { TRIES = 15, BYTES = 16 << 20, MOST = DL_FRAME_PAYLOAD + 1 };
+enum {
+	TURNS = 15,
+	BYTES = 16 << 20,
+	MOST = DL_FRAME_PAYLOAD + 1,
+	HANDSHAKES = 100
+};
 
-struct bench {
+struct cipher {
 	enum dl_suite suite;
 	size_t n; /* of a frame, with its channel */
 	struct dl_cipher seal, open;
@@ -33,13 +37,13 @@ static int64_t now(void)
 	return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
 }
 
-static void frame_seal(struct bench *b)
+static void frame_seal(struct cipher *b)
 {
 	dl_cipher_seal(&b->seal, b->sealed, b->plain, b->n, NULL, 0, NULL);
 }
 
 /* The counter of open stands still, so that one frame serves. */
-static void frame_open(struct bench *b)
+static void frame_open(struct cipher *b)
 {
 	b->open.next = 0;
 	if (dl_cipher_open(&b->open, b->plain, b->sealed, b->n + DL_CIPHER_TAG,
@@ -47,7 +51,7 @@ static void frame_open(struct bench *b)
 		abort();
 }
 
-static void bare_seal(struct bench *b)
+static void bare_seal(struct cipher *b)
 {
 	if (b->suite == DL_SUITE_AESGCM)
 		crypto_aead_aes256gcm_encrypt_afternm(b->sealed, NULL, b->plain,
@@ -57,7 +61,7 @@ static void bare_seal(struct bench *b)
 			b->plain, b->n, NULL, 0, NULL, nonce, key);
 }
 
-static void bare_open(struct bench *b)
+static void bare_open(struct cipher *b)
 {
 	size_t n = b->n + DL_CIPHER_TAG;
 
@@ -70,48 +74,42 @@ static void bare_open(struct bench *b)
 		abort();
 }
 
-static double gigabytes(struct bench *b, void (*f)(struct bench *))
+/* A turn: so many bytes by that function. */
+static void turn(struct cipher *b, void (*f)(struct cipher *))
 {
-	int64_t start = now();
-	size_t done = 0;
+	int64_t from = now();
 
-	for (; done < BYTES; done += b->n)
+	for (size_t done = 0; done < BYTES; done += b->n)
 		f(b);
-	return (double)done / (double)(now() - start);
+	bench_took((double)(now() - from) * 1e-9);
 }
 
-static int rising(const void *a, const void *b)
+static void seal_frames(void *ctx)
 {
-	const double *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
+	turn(ctx, frame_seal);
 }
 
-static double median(double *v)
+static void seal_bare(void *ctx)
 {
-	qsort(v, TRIES, sizeof *v, rising);
-	return v[TRIES / 2];
+	turn(ctx, bare_seal);
 }
 
-static void compare(struct bench *b, const char *what,
-	void (*frame)(struct bench *), void (*bare)(struct bench *))
+static void open_frames(void *ctx)
 {
-	double framed[TRIES], bared[TRIES], ratio[TRIES];
-
-	for (int i = 0; i < TRIES; i++) {
-		bare_seal(b); /* what both open */
-		bared[i] = gigabytes(b, bare);
-		framed[i] = gigabytes(b, frame);
-		ratio[i] = framed[i] / bared[i];
-	}
-	printf("%-10s %5zu bytes  %s %5.2f GB/s  %4.2f of libsodium's %5.2f\n",
-		dl_suite_name(b->suite), b->n, what, median(framed),
-		median(ratio), median(bared));
+	bare_seal(ctx); /* what is opened */
+	turn(ctx, frame_open);
 }
 
-static void bench_frames(struct bench *b)
+static void open_bare(void *ctx)
+{
+	bare_seal(ctx);
+	turn(ctx, bare_open);
+}
+
+static void bench_frames(struct cipher *b)
 {
 	static const size_t sizes[] = {MOST, 4096, 256};
+	const char *suite = dl_suite_name(b->suite);
 
 	dl_cipher_init(&b->seal, b->suite, key);
 	dl_cipher_init(&b->open, b->suite, key);
@@ -119,56 +117,77 @@ static void bench_frames(struct bench *b)
 	if (b->suite == DL_SUITE_AESGCM)
 		crypto_aead_aes256gcm_beforenm(&b->aes, key);
 	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+		size_t frames = (BYTES + sizes[i] - 1) / sizes[i];
+		const struct bench bench = {.unit = "GB/s",
+			.amount = (double)(frames * sizes[i]) * 1e-9,
+			.turns = TURNS};
+
 		b->n = sizes[i];
-		compare(b, "seal", frame_seal, bare_seal);
-		compare(b, "open", frame_open, bare_open);
+		bench_compare(&bench, seal_frames, seal_bare, b,
+			"seal %s, %zu bytes", suite, b->n);
+		bench_compare(&bench, open_frames, open_bare, b,
+			"open %s, %zu bytes", suite, b->n);
 	}
+}
+
+struct meeting {
+	enum dl_suite suite;
+	struct dl_key a, b;
+	unsigned char first[DL_NOISE_FIRST];
+};
+
+static void meet(void *ctx)
+{
+	struct meeting *m = ctx;
+	unsigned char second[DL_NOISE_SECOND];
+	int64_t from = now();
+	struct dl_noise init, resp;
+
+	for (int i = 0; i < HANDSHAKES; i++) {
+		dl_noise_init(&init, m->suite, &m->a, m->b.public, "", 0);
+		dl_noise_init(&resp, m->suite, &m->b, NULL, "", 0);
+		bench_need(!dl_noise_write1(&init, m->first, NULL, 0, NULL) &&
+				   !dl_noise_read1(&resp, NULL, m->first,
+					   sizeof m->first, NULL) &&
+				   !dl_noise_write2(
+					   &resp, second, NULL, 0, NULL) &&
+				   !dl_noise_read2(&init, NULL, second,
+					   sizeof second, NULL),
+			"handshake");
+	}
+	bench_took((double)(now() - from) * 1e-9);
+}
+
+static void refuse(void *ctx)
+{
+	struct meeting *m = ctx;
+	unsigned char mac[DL_MAC1] = {0};
+	int64_t from = now();
+
+	for (int i = 0; i < HANDSHAKES; i++)
+		bench_need(!dl_mac1_check(mac, m->b.public, "", 0, m->first,
+				   sizeof m->first),
+			"a handshake of no mac was not refused");
+	bench_took((double)(now() - from) * 1e-9);
 }
 
 static void bench_handshakes(enum dl_suite suite)
 {
-	enum { ROUNDS = 500 };
-	unsigned char first[DL_NOISE_FIRST], second[DL_NOISE_SECOND],
-		mac[DL_MAC1] = {0};
-	struct dl_noise init, resp;
-	struct dl_key a, b;
-	int64_t start, both, refused;
-	int taken = 0;
+	const struct bench bench = {
+		.unit = "1/s", .amount = HANDSHAKES, .turns = TURNS};
+	struct meeting m = {.suite = suite};
 
-	dl_key_make(&a);
-	dl_key_make(&b);
-	start = now();
-	for (int i = 0; i < ROUNDS; i++) {
-		dl_noise_init(&init, suite, &a, b.public, "", 0);
-		dl_noise_init(&resp, suite, &b, NULL, "", 0);
-		if (dl_noise_write1(&init, first, NULL, 0, NULL) ||
-			dl_noise_read1(
-				&resp, NULL, first, sizeof first, NULL) ||
-			dl_noise_write2(&resp, second, NULL, 0, NULL) ||
-			dl_noise_read2(
-				&init, NULL, second, sizeof second, NULL))
-			abort();
-	}
-	both = now() - start;
-	start = now();
-	for (int i = 0; i < ROUNDS; i++)
-		taken += dl_mac1_check(
-			mac, b.public, "", 0, first, sizeof first);
-	refused = now() - start;
-	printf("%-10s a handshake, both ends %.0f us; refused at its mac1 "
-	       "%.1f us\n",
-		dl_suite_name(suite), (double)both / ROUNDS / 1e3,
-		(double)refused / ROUNDS / 1e3);
-	if (taken)
-		abort();
+	dl_key_make(&m.a);
+	dl_key_make(&m.b);
+	bench_compare(&bench, meet, refuse, &m, "handshake %s, beside refused",
+		dl_suite_name(suite));
 }
 
 int main(void)
 {
-	static struct bench b;
+	static struct cipher b;
 
-	if (sodium_init() < 0)
-		return 99;
+	bench_need(sodium_init() >= 0, "libsodium");
 	for (int i = 0; i < DL_SUITES; i++) {
 		b.suite = (enum dl_suite)i;
 		if (!dl_suite_available(b.suite))

@@ -1,10 +1,8 @@
 /*
- * How fast a record goes over a connection on loopback tcp, plain and in a
- * session, beside what bounds it in the same run: the raw socket's speed r, and
- * for a session 1/(1/c + 1/r), c the speed of the slower of sealing and opening
- * frames. GB/s, medians of rounds in which each has one turn. The congestion
- * control is the system's, or that of the first argument. Not a test; `make
- * bench` runs it.
+ * How fast records go over a connection on loopback tcp, plain and in a
+ * session, beside what bounds it: the raw socket's time, and for a session that
+ * and the slower of sealing and opening frames, one after the other. The
+ * congestion control is the system's, or that of the first argument.
  */
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -19,10 +17,11 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "bench.h"
 #include "link/conn.h"
 #include "link/tcp.h"
 
-enum { ROUNDS = 9, RECORDS = 4, RECORD = 32 << 20, WRITE = 1 << 20 };
+enum { TURNS = 9, RECORDS = 4, RECORD = 32 << 20, WRITE = 1 << 20 };
 static const double bytes = (double)RECORDS * RECORD;
 
 static struct dl_tcp tcp;
@@ -31,20 +30,12 @@ static struct dl_key own[2];
 static const struct dl_handshake_config client = {&own[0], own[1].public, ""};
 static const struct dl_handshake_config server = {&own[1], NULL, "bench"};
 
-static void need(int fine, const char *what)
-{
-	if (fine)
-		return;
-	fprintf(stderr, "link_bench: %s\n", what);
-	exit(99);
-}
-
 static int tcp_socket(void)
 {
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 	struct dl_err e;
 
-	need(!dl_tcp_apply(&tcp, fd, &e), e.text);
+	bench_need(!dl_tcp_apply(&tcp, fd, &e), e.text);
 	return fd;
 }
 
@@ -56,17 +47,17 @@ static void tcp_pair(int fd[2], int flags)
 	socklen_t n = sizeof a;
 	int listener = tcp_socket();
 
-	need(!bind(listener, (struct sockaddr *)&a, n) &&
-			!listen(listener, 1) &&
-			!getsockname(listener, (struct sockaddr *)&a, &n),
+	bench_need(!bind(listener, (struct sockaddr *)&a, n) &&
+			   !listen(listener, 1) &&
+			   !getsockname(listener, (struct sockaddr *)&a, &n),
 		"listen");
 	fd[0] = tcp_socket();
-	need(!connect(fd[0], (struct sockaddr *)&a, n), "connect");
+	bench_need(!connect(fd[0], (struct sockaddr *)&a, n), "connect");
 	fd[1] = accept(listener, NULL, NULL);
-	need(fd[1] >= 0, "accept");
+	bench_need(fd[1] >= 0, "accept");
 	close(listener);
 	for (int i = 0; i < 2; i++)
-		need(!fcntl(fd[i], F_SETFL, flags), "fcntl");
+		bench_need(!fcntl(fd[i], F_SETFL, flags), "fcntl");
 }
 
 static void *raw_receiver(void *ctx)
@@ -74,33 +65,33 @@ static void *raw_receiver(void *ctx)
 	const int *fd = ctx;
 
 	for (int i = 0; i < RECORDS; i++)
-		need(dl_read_full(*fd, to, RECORD) == RECORD, "read");
-	need(!dl_write_full(*fd, "", 1), "write");
+		bench_need(dl_read_full(*fd, to, RECORD) == RECORD, "read");
+	bench_need(!dl_write_full(*fd, "", 1), "write");
 	return NULL;
 }
 
 /* Large writes from the same memory, large reads into the same memory. */
-static double raw(void)
+static double raw_seconds(void)
 {
 	unsigned lowat = UINT32_MAX; /* what the system has by itself */
 	pthread_t receiver;
-	int64_t start;
-	double took;
+	double start, took;
 	char done;
 	int fd[2];
 
 	tcp_pair(fd, 0);
 	setsockopt(fd[0], IPPROTO_TCP, TCP_NOTSENT_LOWAT, &lowat, sizeof lowat);
 	pthread_create(&receiver, NULL, raw_receiver, &fd[1]);
-	start = dl_now();
+	start = bench_now();
 	for (size_t i = 0; i < RECORDS * (size_t)RECORD; i += WRITE)
-		need(!dl_write_full(fd[0], from + i % RECORD, WRITE), "write");
-	need(dl_read_full(fd[0], &done, 1) == 1, "read");
-	took = (double)(dl_now() - start);
+		bench_need(!dl_write_full(fd[0], from + i % RECORD, WRITE),
+			"write");
+	bench_need(dl_read_full(fd[0], &done, 1) == 1, "read");
+	took = bench_now() - start;
 	pthread_join(receiver, NULL);
 	close(fd[0]);
 	close(fd[1]);
-	return bytes / took;
+	return took;
 }
 
 /* One end of a connection. */
@@ -176,9 +167,9 @@ static void work(struct end *x, int messages)
 	while (x->messages < messages) {
 		struct pollfd p = {x->c.main.fd, dl_conn_events(&x->c), 0};
 
-		need(poll(&p, 1, 5000) > 0, "poll");
+		bench_need(poll(&p, 1, 5000) > 0, "poll");
 		if (dl_conn_work(&x->c, p.revents, dl_now(), &e)) {
-			need(x->records == RECORDS, e.text);
+			bench_need(x->records == RECORDS, e.text);
 			return;
 		}
 	}
@@ -211,12 +202,11 @@ static void queue_record(struct end *x)
 	dl_conn_send_data(&x->c, 0, &head, from, RECORD, NULL, NULL);
 }
 
-static double conn(int sealed)
+static double conn_seconds(int sealed)
 {
 	struct end a, b;
 	pthread_t thread;
-	int64_t start;
-	double took;
+	double start, took;
 	int fd[2];
 
 	tcp_pair(fd, O_NONBLOCK);
@@ -226,17 +216,17 @@ static double conn(int sealed)
 	work(&a, 1);
 	for (int i = 0; i < RECORDS; i++)
 		queue_record(&a);
-	start = dl_now();
+	start = bench_now();
 	work(&a, 2);
-	took = (double)(dl_now() - start);
+	took = bench_now() - start;
 	dl_conn_release(&a.c);
 	pthread_join(thread, NULL);
 	dl_conn_release(&b.c);
-	return bytes / took;
+	return took;
 }
 
 /* Of full frames in place, in memory that is not in the cache. */
-static double cipher(enum dl_suite suite)
+static double cipher_seconds(enum dl_suite suite)
 {
 	enum { FRAME = DL_FRAME_PAYLOAD + 1, SEALED = FRAME + DL_CIPHER_TAG };
 	struct dl_cipher c;
@@ -245,46 +235,58 @@ static double cipher(enum dl_suite suite)
 
 	dl_cipher_init(&c, suite, own[0].secret);
 	for (int open = 0; open < 2; open++) {
-		int64_t start = dl_now();
+		int64_t start = bench_now();
 
 		c.next = 0;
 		for (size_t i = 0; i < n; i++) {
 			unsigned char *p = to + i * SEALED;
 
-			need(!(open ? dl_cipher_open(
-					      &c, p, p, SEALED, NULL, 0, NULL)
-				    : dl_cipher_seal(
-					      &c, p, p, FRAME, NULL, 0, NULL)),
+			bench_need(!(open ? dl_cipher_open(&c, p, p, SEALED,
+						    NULL, 0, NULL)
+					  : dl_cipher_seal(&c, p, p, FRAME,
+						    NULL, 0, NULL)),
 				"cipher");
 		}
-		took[open] = (double)(dl_now() - start);
+		took[open] = bench_now() - start;
 	}
-	return (double)n * FRAME / (took[0] > took[1] ? took[0] : took[1]);
+	return bytes / ((double)n * FRAME) *
+	       (took[0] > took[1] ? took[0] : took[1]);
 }
 
-static int rising(const void *a, const void *b)
+static void raw(void *ctx)
 {
-	const double *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
+	(void)ctx;
+	bench_took(raw_seconds());
 }
 
-static double median(double *v)
+static void plain(void *ctx)
 {
-	qsort(v, ROUNDS, sizeof *v, rising);
-	return v[ROUNDS / 2];
+	(void)ctx;
+	bench_took(conn_seconds(0));
+}
+
+static void sealed(void *ctx)
+{
+	(void)ctx;
+	bench_took(conn_seconds(1));
+}
+
+static void raw_and_cipher(void *ctx)
+{
+	const enum dl_suite *suite = ctx;
+
+	bench_took(raw_seconds() + cipher_seconds(*suite));
 }
 
 int main(int argc, char **argv)
 {
+	const struct bench b = {
+		.unit = "GB/s", .amount = bytes * 1e-9, .turns = TURNS};
 	enum dl_suite suite;
-	double r[ROUNDS], plain[ROUNDS], sealed[ROUNDS], c[ROUNDS],
-		of_raw[ROUNDS], of_both[ROUNDS];
 	char name[16] = "?";
 	socklen_t n = sizeof name - 1;
 
-	if (sodium_init() < 0)
-		return 99;
+	bench_need(sodium_init() >= 0, "libsodium");
 	tcp.congestion = argc > 1 ? argv[1] : NULL;
 	getsockopt(tcp_socket(), IPPROTO_TCP, TCP_CONGESTION, name, &n);
 	suite = dl_suite_available(DL_SUITE_AESGCM) ? DL_SUITE_AESGCM
@@ -295,19 +297,9 @@ int main(int argc, char **argv)
 	memset(to, 1, RECORD);
 	dl_key_make(&own[0]);
 	dl_key_make(&own[1]);
-	for (int i = 0; i < ROUNDS; i++) {
-		r[i] = raw();
-		plain[i] = conn(0);
-		sealed[i] = conn(1);
-		c[i] = cipher(suite);
-		of_raw[i] = plain[i] / r[i];
-		of_both[i] = sealed[i] * (1 / c[i] + 1 / r[i]);
-	}
-	printf("loopback tcp, %s: raw %.2f GB/s; plain %.2f, %.2f of raw\n",
-		name, median(r), median(plain), median(of_raw));
-	printf("%s: frames %.2f GB/s; session %.2f, %.2f of 1/(1/c + 1/r)\n",
-		dl_suite_name(suite), median(c), median(sealed),
-		median(of_both));
+	bench_compare(&b, plain, raw, NULL, "link, plain, tcp %s", name);
+	bench_compare(&b, sealed, raw_and_cipher, &suite, "link, %s, tcp %s",
+		dl_suite_name(suite), name);
 	dl_big_free(from, RECORD);
 	dl_big_free(to, RECORD);
 	return 0;

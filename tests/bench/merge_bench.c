@@ -1,155 +1,116 @@
 /*
- * How fast merging is, beside what memory allows in the same run: GB/s of
- * learner bytes, medians. Not a test; `make bench` runs it.
+ * How fast eight learners' deltas are merged, GB/s of their bytes as f32,
+ * beside the least that memory must do for it: the deltas read, values and
+ * momentum copied.
  */
-#include "base/cpu.h"
 #include "base/mem.h"
-#include "base/num.h"
+#include "bench.h"
+#include "memory.h"
 #include "merge/outer.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-enum { LEARNERS = 8, TRIES = 7 };
+enum { LEARNERS = 8 };
 static const size_t n = 16 << 20; /* f32 a learner: 64 MiB */
+static const size_t bytes = n * sizeof(float);
 
-struct bench {
+struct merge {
 	struct dl_pool *pool;
 	struct dl_segment *segments;
 	size_t nsegments;
 	struct dl_contribution from[LEARNERS];
 	float *delta[LEARNERS], *update, *theta, *momentum;
+	int reads; /* of the deltas, at least */
 };
 
-static void merge(struct bench *b)
-{
-	dl_merge_fragment(b->pool, b->segments, b->nsegments, b->from, LEARNERS,
-		b->update, NULL, NULL);
-}
-
-static void step(struct bench *b)
+static void merge(void *ctx)
 {
 	const struct dl_outer outer = {0.7f, 0.9f, 1};
+	struct merge *m = ctx;
 
-	dl_outer_step(b->pool, &outer, b->segments, b->nsegments, b->update,
-		b->theta, b->momentum);
+	dl_merge_fragment(m->pool, m->segments, m->nsegments, m->from, LEARNERS,
+		m->update, NULL, NULL);
+	dl_outer_step(m->pool, &outer, m->segments, m->nsegments, m->update,
+		m->theta, m->momentum);
 }
 
-static void norm(struct bench *b)
+static void least(void *ctx)
 {
-	dl_norm(b->pool, b->delta[0], n);
+	struct merge *m = ctx;
+
+	for (int k = 0; k < m->reads; k++)
+		for (size_t j = 0; j < LEARNERS; j++)
+			memory_read(m->pool, m->delta[j], bytes);
+	memory_copy(m->pool, m->update, m->theta, bytes);
+	memory_copy(m->pool, m->update, m->momentum, bytes);
 }
 
-static void copy_part(void *ctx, size_t i)
+static void cut(struct merge *m, size_t segment, enum dl_rule rule)
 {
-	struct bench *b = ctx;
-	size_t part = n / 64;
-
-	memcpy(b->update + i * part, b->delta[0] + i * part,
-		part * sizeof(float));
-}
-
-static void copy(struct bench *b)
-{
-	dl_pool_run(b->pool, 64, copy_part, b);
-}
-
-static int by_size(const void *a, const void *b)
-{
-	const double *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
-/* The median speed of f, which reads this many bytes. */
-static double speed(struct bench *b, void (*f)(struct bench *), double bytes)
-{
-	double s[TRIES];
-
-	f(b);
-	for (int i = 0; i < TRIES; i++) {
-		int64_t start = dl_now();
-
-		f(b);
-		s[i] = bytes / (double)(dl_now() - start);
-	}
-	qsort(s, TRIES, sizeof *s, by_size);
-	return s[TRIES / 2];
-}
-
-static void cut(struct bench *b, size_t segment, enum dl_rule rule)
-{
-	b->nsegments = n / segment;
-	for (size_t i = 0; i < b->nsegments; i++)
-		b->segments[i] =
+	m->nsegments = n / segment;
+	for (size_t i = 0; i < m->nsegments; i++)
+		m->segments[i] =
 			(struct dl_segment){i * segment, segment, rule};
 }
 
-static void init(struct bench *b)
+static void init(struct merge *m)
 {
 	static const char *const names[LEARNERS] = {
 		"a", "b", "c", "d", "e", "f", "g", "h"};
 
-	b->segments = dl_alloc_array(n / 1024, sizeof *b->segments);
-	b->update = dl_big_alloc(n * sizeof(float));
-	b->theta = dl_big_alloc(n * sizeof(float));
-	b->momentum = dl_big_alloc(n * sizeof(float));
+	m->segments = dl_alloc_array(n / 1024, sizeof *m->segments);
+	m->update = dl_big_alloc(bytes);
+	m->theta = dl_big_alloc(bytes);
+	m->momentum = dl_big_alloc(bytes);
 	for (size_t j = 0; j < LEARNERS; j++) {
 		uint32_t x = 1 + (uint32_t)j;
 
-		b->delta[j] = dl_big_alloc(n * sizeof(float));
+		m->delta[j] = dl_big_alloc(bytes);
 		for (size_t i = 0; i < n; i++) {
 			x = x * 1664525 + 1013904223;
-			b->delta[j][i] = (float)(int32_t)x * 0x1p-40f;
+			m->delta[j][i] = (float)(int32_t)x * 0x1p-40f;
 		}
-		b->from[j] = (struct dl_contribution){.name = names[j],
+		m->from[j] = (struct dl_contribution){.name = names[j],
 			.weight = 1 + (double)j,
 			.scale = 1,
-			.delta = b->delta[j]};
+			.delta = m->delta[j]};
 	}
 }
 
-static void row(const char *what, double rate, double limit)
+static void release(struct merge *m)
 {
-	printf("%-26s %6.1f GB/s  %4.2f of memcpy\n", what, rate, rate / limit);
+	for (size_t j = 0; j < LEARNERS; j++)
+		dl_big_free(m->delta[j], bytes);
+	dl_big_free(m->update, bytes);
+	dl_big_free(m->theta, bytes);
+	dl_big_free(m->momentum, bytes);
+	free(m->segments);
+}
+
+static void measure(struct merge *m, size_t segment, const char *what)
+{
+	const struct bench b = {
+		.unit = "GB/s", .amount = LEARNERS * (double)bytes * 1e-9};
+	unsigned threads = dl_pool_threads(m->pool);
+
+	cut(m, segment, DL_RDA);
+	m->reads = 2;
+	bench_compare(
+		&b, merge, least, m, "merge %s, files, %ut", what, threads);
 }
 
 int main(void)
 {
-	struct bench b = {0};
-	const double bytes = (double)n * sizeof(float);
+	struct merge m = {0};
 
-	init(&b);
+	init(&m);
 	for (unsigned threads = 1; threads <= 2; threads++) {
-		double limit;
-
-		b.pool = dl_pool_new(threads);
-		printf("%s, %u thread%s\n", dl_cpu_name(dl_cpu_level()),
-			threads, threads > 1 ? "s" : "");
-		limit = speed(&b, copy, 2 * bytes);
-		row("memcpy, both ways", limit, limit);
-		cut(&b, n, DL_RDA);
-		row("rda, one tensor", speed(&b, merge, LEARNERS * bytes),
-			limit);
-		cut(&b, 1 << 20, DL_RDA);
-		row("rda, tensors of 4 MiB", speed(&b, merge, LEARNERS * bytes),
-			limit);
-		cut(&b, 1 << 14, DL_RDA);
-		row("rda, tensors of 64 KiB",
-			speed(&b, merge, LEARNERS * bytes), limit);
-		cut(&b, n, DL_MEAN);
-		row("mean", speed(&b, merge, LEARNERS * bytes), limit);
-		row("norm", speed(&b, norm, bytes), limit);
-		row("outer step, 3 in 2 out", speed(&b, step, 5 * bytes),
-			limit);
-		dl_pool_free(b.pool);
+		m.pool = dl_pool_new(threads);
+		measure(&m, n, "64 MiB f32");
+		measure(&m, 1 << 20, "4 MiB tensors");
+		measure(&m, 1 << 14, "64 KiB tensors");
+		dl_pool_free(m.pool);
 	}
-	for (size_t j = 0; j < LEARNERS; j++)
-		dl_big_free(b.delta[j], n * sizeof(float));
-	dl_big_free(b.update, n * sizeof(float));
-	dl_big_free(b.theta, n * sizeof(float));
-	dl_big_free(b.momentum, n * sizeof(float));
-	free(b.segments);
+	release(&m);
 	return 0;
 }

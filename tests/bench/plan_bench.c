@@ -1,19 +1,17 @@
 /*
- * What a model of many tensors costs, beside sorting as many names: nanoseconds
- * a tensor, the best of some tries. Not a test; `make bench` runs it.
+ * What a model of many tensors costs, beside sorting as many names: millions of
+ * tensors a second.
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "../tensor/many.h"
 #include "base/sort.h"
+#include "bench.h"
 #include "tensor/join.h"
 #include "tensor/split.h"
 
-enum { TRIES = 3 };
-
-struct bench {
+struct many {
 	struct dl_model m;
 	struct dl_layout l;
 	struct dl_plan_options o;
@@ -21,12 +19,9 @@ struct bench {
 	struct dl_err e;
 };
 
-static void check(const struct bench *b, int code)
+static void check(const struct many *b, int code)
 {
-	if (code) {
-		fprintf(stderr, "plan_bench: %s\n", b->e.text);
-		exit(code);
-	}
+	bench_need(!code, b->e.text);
 }
 
 static int compare(const void *ctx, uint32_t a, uint32_t b)
@@ -36,21 +31,25 @@ static int compare(const void *ctx, uint32_t a, uint32_t b)
 	return dl_string_compare(&h->tensor[a].name, &h->tensor[b].name);
 }
 
-static void sort(struct bench *b)
+static void sort(void *ctx)
 {
+	struct many *b = ctx;
 	const struct dl_header *h = &b->m.file[0].record[0].header;
 
 	free(dl_sorted(h->tensors, compare, h));
 }
 
-static void plan(struct bench *b)
+static void plan(void *ctx)
 {
+	struct many *b = ctx;
+
 	dl_layout_release(&b->l);
 	check(b, dl_layout_plan(&b->l, &b->m, &b->o, &b->e));
 }
 
-static void split(struct bench *b)
+static void split(void *ctx)
 {
+	struct many *b = ctx;
 	struct dl_output out;
 
 	check(b, dl_output_open(&out, b->cut, &b->e));
@@ -70,13 +69,16 @@ static int nothing(
 	return 0;
 }
 
-static void headers(struct bench *b)
+static void headers(void *ctx)
 {
+	struct many *b = ctx;
+
 	check(b, dl_records_walk(b->cut, nothing, NULL, &b->e));
 }
 
-static void join(struct bench *b)
+static void join(void *ctx)
 {
+	struct many *b = ctx;
 	struct dl_model parts = DL_MODEL_INIT;
 	struct dl_join j = {&parts, NULL, &b->l};
 
@@ -86,43 +88,24 @@ static void join(struct bench *b)
 	dl_model_close(&parts);
 }
 
-static double now(void)
+static void measure(size_t n)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
-
-static void measure(struct bench *b, void (*f)(struct bench *b))
-{
-	double best = 0;
-
-	for (int i = 0; i < TRIES; i++) {
-		double from = now(), took;
-
-		f(b);
-		took = now() - from;
-		if (!i || took < best)
-			best = took;
-	}
-	printf("\t%.0f", best / (double)b->m.tensors);
-}
-
-static void run(size_t n)
-{
-	static void (*const jobs[])(struct bench * b) = {
-		sort, plan, split, headers, join};
-	struct bench b = {.o.fragments = 24,
+	static const struct {
+		const char *name;
+		bench_fn *run;
+	} jobs[] = {{"plan", plan}, {"split", split}, {"headers", headers},
+		{"join", join}};
+	const struct bench bench = {
+		.unit = "M/s", .amount = (double)n * 1e-6, .turns = 5};
+	struct many b = {.o.fragments = 24,
 		.whole = "plan_bench.whole",
 		.cut = "plan_bench.cut"};
 
 	many_open(&b.m, 1, n);
 	b.o.choices = many_tie(&b.o.choice, n);
-	printf("%zu", n);
 	for (size_t i = 0; i < sizeof jobs / sizeof *jobs; i++)
-		measure(&b, jobs[i]);
-	putchar('\n');
+		bench_compare(&bench, jobs[i].run, sort, &b,
+			"%s %zu tensors, beside a sort", jobs[i].name, n);
 	remove(b.whole);
 	remove(b.cut);
 	many_untie(b.o.choice, b.o.choices);
@@ -132,8 +115,7 @@ static void run(size_t n)
 
 int main(void)
 {
-	puts("# tensors\tsort\tplan\tsplit\theaders\tjoin\t(ns a tensor)");
 	for (size_t n = 1000; n <= 100000; n *= 10)
-		run(n);
+		measure(n);
 	return 0;
 }

@@ -1,89 +1,88 @@
 /*
- * How fast codecs are, beside what memory allows in the same run: GB/s of f32
- * values, best of a few. Not a test; `make bench` runs it.
+ * How fast codecs are, beside memcpy of as many f32 values.
  */
-#include "base/cpu.h"
 #include "base/mem.h"
-#include "base/num.h"
 #include "base/pool.h"
 #include "base/rng.h"
+#include "bench.h"
+#include "memory.h"
 #include "tensor/quant.h"
 
-#include <stdio.h>
-#include <string.h>
-
-enum { TRIES = 9, CHUNK = 1 << 16 };
+enum { CHUNK = 1 << 16 };
 static const size_t n = 8 << 20; /* f32: 32 MiB */
 
-struct bench {
+struct quant {
 	struct dl_pool *pool;
 	struct dl_quant q;
 	float *x, *y;
 	unsigned char *codes, *scales;
 };
 
-static void copy(void *ctx, size_t i)
-{
-	struct bench *b = ctx;
-
-	memcpy(b->y + i * CHUNK, b->x + i * CHUNK, CHUNK * sizeof(float));
-}
-
-static unsigned char *codes_of(const struct bench *b, size_t i)
+static unsigned char *codes_of(const struct quant *b, size_t i)
 {
 	return b->codes + dl_codec_bytes(b->q.codec, i * CHUNK);
 }
 
-static unsigned char *scales_of(const struct bench *b, size_t i)
+static unsigned char *scales_of(const struct quant *b, size_t i)
 {
 	return b->scales +
 	       2 * dl_codec_scales(b->q.codec, b->q.block, i * CHUNK);
 }
 
-static void encode(void *ctx, size_t i)
+static void encode_chunk(void *ctx, size_t i)
 {
-	struct bench *b = ctx;
+	struct quant *b = ctx;
 
 	dl_quant_encode(&b->q, 1, i * CHUNK, b->x + i * CHUNK, CHUNK,
 		codes_of(b, i), scales_of(b, i));
 }
 
-static void decode(void *ctx, size_t i)
+static void decode_chunk(void *ctx, size_t i)
 {
-	struct bench *b = ctx;
+	struct quant *b = ctx;
 
 	dl_quant_decode(b->q.codec, b->q.block, codes_of(b, i), scales_of(b, i),
 		CHUNK, b->y + i * CHUNK);
 }
 
-/* GB/s of the values. */
-static double speed(struct bench *b, void (*f)(void *, size_t))
+static void encode(void *ctx)
 {
-	int64_t best = INT64_MAX;
+	struct quant *b = ctx;
 
-	for (int i = 0; i < TRIES; i++) {
-		int64_t start = dl_now(), took;
-
-		dl_pool_run(b->pool, n / CHUNK, f, b);
-		took = dl_now() - start;
-		best = took < best ? took : best;
-	}
-	return (double)(n * sizeof(float)) / (double)best;
+	dl_pool_run(b->pool, n / CHUNK, encode_chunk, b);
 }
 
-static void row(struct bench *b, double limit)
+static void decode(void *ctx)
 {
-	double e = speed(b, encode), d = speed(b, decode);
+	struct quant *b = ctx;
 
-	printf("%-5s%-10s encode %6.2f GB/s  %4.2f of memcpy   decode %6.2f "
-	       "GB/s  %4.2f of memcpy\n",
-		dl_codec_name(b->q.codec), b->q.stochastic ? " by chance" : "",
-		e, e / limit, d, d / limit);
+	dl_pool_run(b->pool, n / CHUNK, decode_chunk, b);
+}
+
+static void copy(void *ctx)
+{
+	struct quant *b = ctx;
+
+	memory_copy(b->pool, b->y, b->x, n * sizeof(float));
+}
+
+static void measure(struct quant *q)
+{
+	const struct bench b = {
+		.unit = "GB/s", .amount = (double)(n * sizeof(float)) * 1e-9};
+	const char *codec = dl_codec_name(q->q.codec),
+		   *how = q->q.stochastic ? " by chance" : "";
+	unsigned threads = dl_pool_threads(q->pool);
+
+	bench_compare(
+		&b, encode, copy, q, "encode %s%s, %ut", codec, how, threads);
+	bench_compare(
+		&b, decode, copy, q, "decode %s%s, %ut", codec, how, threads);
 }
 
 int main(void)
 {
-	struct bench b = {.q = {.block = DL_QUANT_BLOCK}};
+	struct quant b = {.q = {.block = DL_QUANT_BLOCK}};
 	struct dl_rng r = {1, 0};
 
 	b.x = dl_big_alloc(n * sizeof(float));
@@ -93,20 +92,14 @@ int main(void)
 	for (size_t i = 0; i < n; i++)
 		b.x[i] = (float)((double)(dl_rng_next(&r) >> 40) - 0x1p23);
 	for (unsigned threads = 1; threads <= 2; threads++) {
-		double limit;
-
 		b.pool = dl_pool_new(threads);
-		limit = speed(&b, copy);
-		printf("%s, %u thread%s: memcpy %.2f GB/s\n",
-			dl_cpu_name(dl_cpu_level()), threads,
-			threads > 1 ? "s" : "", limit);
-		for (int c = 0; c < DL_CODECS; c++) {
+		for (int c = DL_CODEC_F16; c < DL_CODECS; c++) {
 			b.q.codec = (enum dl_codec)c;
-			row(&b, limit);
+			measure(&b);
 		}
 		b.q.codec = DL_CODEC_INT4;
 		b.q.stochastic = 1;
-		row(&b, limit);
+		measure(&b);
 		b.q.stochastic = 0;
 		dl_pool_free(b.pool);
 	}
