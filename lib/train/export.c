@@ -99,8 +99,8 @@ static int resize(int fd, off_t from, off_t to)
 
 /* Into the file that is mapped. Where it has not been touched, a copy takes
  * longer than the system's own. */
-static int write_prepared(struct dl_export *x, struct dl_tensors *r, off_t size,
-	const char *path, struct dl_err *e)
+static int write_prepared(struct dl_export *x, struct dl_tensors *r,
+	struct dl_pool *pool, off_t size, const char *path, struct dl_err *e)
 {
 	size_t bytes = dl_tensors_size(r);
 
@@ -114,7 +114,7 @@ static int write_prepared(struct dl_export *x, struct dl_tensors *r, off_t size,
 	}
 	if (resize(x->fd, size, (off_t)bytes))
 		return dl_fail(e, DL_IOERR, "%s: no room", path);
-	dl_tensors_copy(r, x->map);
+	dl_tensors_copy(r, pool, x->map);
 	return 0;
 }
 
@@ -128,7 +128,7 @@ int dl_export_write(struct dl_export *x, const struct dl_training *t,
 	halt(x);
 	dl_store_add_state(&r, t);
 	if (is_prepared(x, path, &size))
-		rc = write_prepared(x, &r, size, path, e);
+		rc = write_prepared(x, &r, t->pool, size, path, e);
 	else
 		rc = dl_tensors_scratch(&r, path, e);
 	dl_tensors_release(&r);

@@ -22,41 +22,50 @@ void dl_tensors_add(struct dl_tensors *t, const char *prefix,
 	t->item[t->n++].size = p->count * sizeof(float);
 }
 
+static struct dl_tensors_item *item(const struct dl_tensors *t, size_t i)
+{
+	return &t->item[t->order[i]];
+}
+
 static void finish(struct dl_tensors *t)
 {
 	if (t->order)
 		return;
 	t->order = dl_alloc_array(t->n, sizeof(*t->order));
 	dl_writer_finish(&t->writer, &t->head, t->order);
-}
-
-static const struct dl_tensors_item *item(const struct dl_tensors *t, size_t i)
-{
-	return &t->item[t->order[i]];
+	t->size = t->head.len;
+	for (size_t i = 0; i < t->n; i++) {
+		item(t, i)->at = t->size;
+		t->size += item(t, i)->size;
+	}
 }
 
 size_t dl_tensors_size(struct dl_tensors *t)
 {
-	size_t size;
-
 	finish(t);
-	size = t->head.len;
-	for (size_t i = 0; i < t->n; i++)
-		size += t->item[i].size;
-	return size;
+	return t->size;
 }
 
-void dl_tensors_copy(struct dl_tensors *t, void *to)
+struct copy {
+	const struct dl_tensors *t;
+	unsigned char *to;
+};
+
+static void copy_item(void *ctx, size_t i)
 {
-	unsigned char *at = to;
+	const struct copy *c = ctx;
+
+	memcpy(c->to + item(c->t, i)->at, item(c->t, i)->data,
+		item(c->t, i)->size);
+}
+
+void dl_tensors_copy(struct dl_tensors *t, struct dl_pool *pool, void *to)
+{
+	struct copy c = {t, to};
 
 	finish(t);
-	memcpy(at, t->head.data, t->head.len);
-	at += t->head.len;
-	for (size_t i = 0; i < t->n; i++) {
-		memcpy(at, item(t, i)->data, item(t, i)->size);
-		at += item(t, i)->size;
-	}
+	memcpy(to, t->head.data, t->head.len);
+	dl_pool_run(pool, t->n, copy_item, &c);
 }
 
 int dl_tensors_write(
