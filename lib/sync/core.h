@@ -40,6 +40,7 @@ struct learner {
 	uint64_t *pushed_steps; /* P: sum of what its pushes of p claimed */
 	uint64_t *pushed_tokens;
 	unsigned char *flag; /* P: MEMBER, REPORTED of the open round */
+	uint32_t *kept;      /* P: its pushes that no merge has taken yet */
 	struct dl_sync_learner_info count; /* only the counters are used */
 };
 
@@ -55,6 +56,10 @@ struct pushes {
 	size_t n, cap;
 };
 
+struct tally {
+	uint32_t live, reported; /* live members, and those who reported */
+};
+
 struct fragment {
 	struct dl_version version, origin;
 	uint64_t step;       /* of the last round that closed */
@@ -65,6 +70,8 @@ struct fragment {
 	int open;
 	uint64_t round_step;
 	int64_t opened_at, quorum_at, close_at; /* INT64_MAX: not yet */
+	struct tally tally;  /* of its members ... */
+	uint64_t tallied;    /* ... when s->lives was that; 0: not yet */
 	struct pushes round;
 	struct pushes waiting; /* for the next round */
 	struct pushes alone;   /* late ones, each to be merged by itself */
@@ -75,6 +82,7 @@ struct fragment {
 	struct dl_sync_part *part;
 	double norm[DL_NORMS_KEPT];
 	uint32_t norms; /* ever accepted */
+	double sorted[DL_NORMS_KEPT]; /* the same norms */
 };
 
 /* The end collects last pushes, merges them, sends the final values. */
@@ -91,6 +99,11 @@ struct dl_sync {
 	size_t learners, learner_cap;
 	struct learner **here; /* those connected, in the same order */
 	size_t heres;
+	/* What follows from who is live is kept until that changes. */
+	uint64_t lives;     /* rises whenever it does */
+	int64_t live_until; /* nobody stalls before */
+	double usual_ns;    /* a step of the median live learner ... */
+	int64_t usual_until; /* ... until it is looked for again */
 	size_t aways; /* learners that are away ... */
 	int64_t back_by; /* ... and when an end waits for them no more; 0: not
 			  * before the first event */
@@ -136,6 +149,8 @@ struct instance *make_instance(struct dl_sync *s, struct learner *l,
 	uint64_t id);
 int is_stalled(const struct dl_sync *s, const struct learner *l);
 int is_live(const struct dl_sync *s, const struct learner *l);
+void lives_change(struct dl_sync *s, const struct learner *l);
+void notice_stalls(struct dl_sync *s);
 void on_join(struct dl_sync *s, const struct dl_sync_event *ev);
 void on_leave(struct dl_sync *s, const struct dl_sync_event *ev);
 void on_step(struct dl_sync *s, const struct dl_sync_event *ev);
@@ -149,6 +164,7 @@ enum dl_refusal judge_step(struct dl_sync *s, const struct learner *l,
 enum dl_refusal judge_push(const struct dl_sync *s, const struct learner *l,
 	const struct dl_sync_event *ev, double *scale);
 void remember_norm(struct fragment *f, double norm);
+void sort_norms(struct fragment *f);
 
 /* round.c */
 void consider_rounds(struct dl_sync *s);

@@ -17,9 +17,8 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static double median(double *v, size_t n)
+static double middle(const double *v, size_t n)
 {
-	qsort(v, n, sizeof *v, by_value);
 	return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
 }
 
@@ -32,7 +31,7 @@ enum {
 };
 
 /* Nanoseconds a step of the median live learner; 0 unknown. */
-static double median_step_ns(const struct dl_sync *s)
+static double find_usual(const struct dl_sync *s)
 {
 	double *v = dl_alloc_array(s->heres, sizeof *v), m = 0;
 	size_t n = 0;
@@ -40,10 +39,22 @@ static double median_step_ns(const struct dl_sync *s)
 	for (size_t i = 0; i < s->heres; i++)
 		if (is_live(s, s->here[i]) && s->here[i]->step_ns > 0)
 			v[n++] = s->here[i]->step_ns;
-	if (n >= SPEEDS_NEEDED)
-		m = median(v, n);
+	if (n >= SPEEDS_NEEDED) {
+		qsort(v, n, sizeof *v, by_value);
+		m = middle(v, n);
+	}
 	free(v);
 	return m;
+}
+
+/* The same, looked for no more than once in such a step. */
+static double usual_ns(struct dl_sync *s)
+{
+	if (s->now < s->usual_until)
+		return s->usual_ns;
+	s->usual_ns = find_usual(s);
+	s->usual_until = s->now + (int64_t)s->usual_ns;
+	return s->usual_ns;
 }
 
 /* Steps that may come at once. */
@@ -98,7 +109,7 @@ enum dl_refusal judge_step(struct dl_sync *s, const struct learner *l,
 		return DL_REFUSED_CLOCK;
 	if (*credit > most)
 		*credit = most;
-	step_ns = median_step_ns(s) / s->config.max_rate;
+	step_ns = usual_ns(s) / s->config.max_rate;
 	if (step_ns <= 0)
 		step_ns = FASTEST_NS;
 	*credit += (double)(s->now - l->credit_at) / step_ns;
@@ -126,6 +137,11 @@ static double usual_steps(const struct dl_sync *s)
 		       : 0;
 }
 
+static size_t norms_known(const struct fragment *f)
+{
+	return f->norms < DL_NORMS_KEPT ? f->norms : DL_NORMS_KEPT;
+}
+
 /* The norm that a push of so many steps has, by the median norm a step: many
  * steps go farther than few, and during a warm-up the first have few. But not
  * so much farther, where they turn about or go to and fro: a push of few may be
@@ -133,37 +149,45 @@ static double usual_steps(const struct dl_sync *s)
 static double usual_norm(
 	const struct dl_sync *s, const struct fragment *f, double steps)
 {
-	double v[DL_NORMS_KEPT], usual = usual_steps(s);
-	size_t n = f->norms < DL_NORMS_KEPT ? f->norms : DL_NORMS_KEPT;
+	double usual = usual_steps(s);
+	size_t n = norms_known(f);
 
 	if (n < DL_NORMS_NEEDED)
 		return 0;
-	memcpy(v, f->norm, n * sizeof *v);
-	return median(v, n) * (steps > usual ? steps : usual);
+	return middle(f->sorted, n) * (steps > usual ? steps : usual);
+}
+
+void sort_norms(struct fragment *f)
+{
+	size_t n = norms_known(f);
+
+	memcpy(f->sorted, f->norm, n * sizeof *f->norm);
+	qsort(f->sorted, n, sizeof *f->sorted, by_value);
+}
+
+/* norm takes the place of the oldest. */
+static void keep_sorted(struct fragment *f, double norm)
+{
+	size_t n = norms_known(f), i = 0;
+	double *v = f->sorted;
+
+	if (n == DL_NORMS_KEPT) {
+		while (i + 1 < n && v[i] != f->norm[f->norms % n])
+			i++;
+		memmove(v + i, v + i + 1, (--n - i) * sizeof *v);
+	}
+	for (i = n; i > 0 && v[i - 1] > norm; i--)
+		v[i] = v[i - 1];
+	v[i] = norm;
 }
 
 void remember_norm(struct fragment *f, double norm)
 {
+	keep_sorted(f, norm);
 	f->norm[f->norms % DL_NORMS_KEPT] = norm;
 	/* Stays congruent when it wraps, and never falls below "full". */
 	if (++f->norms == 2 * DL_NORMS_KEPT)
 		f->norms = DL_NORMS_KEPT;
-}
-
-static size_t count_of(const struct pushes *list, const struct learner *l)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < list->n; i++)
-		n += list->item[i].from == l;
-	return n;
-}
-
-/* Pushes of l that are kept until a merge has taken them. */
-static size_t kept(const struct fragment *f, const struct learner *l)
-{
-	return count_of(&f->round, l) + count_of(&f->waiting, l) +
-	       count_of(&f->alone, l) + count_of(&f->merge, l);
 }
 
 enum dl_refusal judge_push(const struct dl_sync *s, const struct learner *l,
@@ -186,7 +210,7 @@ enum dl_refusal judge_push(const struct dl_sync *s, const struct learner *l,
 	if (ev->steps > l->steps - l->pushed_steps[ev->fragment] ||
 		ev->tokens > l->tokens - l->pushed_tokens[ev->fragment])
 		return DL_REFUSED_COUNT;
-	if (kept(f, l) >= KEPT_MOST && 2 * ev->steps < s->config.schedule.h)
+	if (l->kept[ev->fragment] >= KEPT_MOST && 2 * ev->steps < s->config.schedule.h)
 		return DL_REFUSED_RATE;
 	if (usual > 0 && ev->norm > s->config.refuse_norm * usual)
 		return DL_REFUSED_NORM;

@@ -55,6 +55,7 @@ struct learner *make_learner(struct dl_sync *s, const char *name)
 	l->pushed_tokens =
 		dl_alloc_array(s->fragments, sizeof *l->pushed_tokens);
 	l->flag = dl_alloc(s->fragments);
+	l->kept = dl_alloc_array(s->fragments, sizeof *l->kept);
 	l->loss = NAN;
 	return l;
 }
@@ -95,6 +96,7 @@ void free_learner(struct learner *l)
 	free(l->pushed_steps);
 	free(l->pushed_tokens);
 	free(l->flag);
+	free(l->kept);
 	free(l);
 }
 
@@ -151,6 +153,30 @@ int is_stalled(const struct dl_sync *s, const struct learner *l)
 int is_live(const struct dl_sync *s, const struct learner *l)
 {
 	return l->connected && l->active && !is_stalled(s, l);
+}
+
+/* l is here, gone, or active from now on. */
+void lives_change(struct dl_sync *s, const struct learner *l)
+{
+	s->lives++;
+	s->usual_until = s->now;
+	if (is_live(s, l) && l->step_at + s->config.stall_ns < s->live_until)
+		s->live_until = l->step_at + s->config.stall_ns;
+}
+
+/* Time has come to where somebody may have stalled. */
+void notice_stalls(struct dl_sync *s)
+{
+	int64_t until = INT64_MAX;
+
+	for (size_t i = 0; i < s->heres; i++) {
+		int64_t stall = s->here[i]->step_at + s->config.stall_ns;
+
+		if (is_live(s, s->here[i]) && stall < until)
+			until = stall;
+	}
+	s->live_until = until;
+	s->lives++;
 }
 
 void send_global(struct dl_sync *s, const struct learner *l, uint32_t p)
@@ -291,6 +317,7 @@ void on_join(struct dl_sync *s, const struct dl_sync_event *ev)
 	l->finals = 0;
 	l->joined_at = s->now ? s->now : 1;
 	l->step_at = s->now;
+	lives_change(s, l);
 	a = act_to(s, DL_ACT_WELCOME, l);
 	a->step = l->clock;
 	bring_up(s, l, ev->versions);
@@ -304,24 +331,30 @@ void on_leave(struct dl_sync *s, const struct dl_sync_event *ev)
 {
 	struct learner *l = find_learner(s, ev->learner);
 
-	if (l && l->connected && is_current(l, ev->instance))
-		depart(s, l);
+	if (!l || !l->connected || !is_current(l, ev->instance))
+		return;
+	depart(s, l);
+	lives_change(s, l);
 }
 
 void on_step(struct dl_sync *s, const struct dl_sync_event *ev)
 {
 	struct learner *l = find_learner(s, ev->learner);
 	uint64_t steps;
+	int was_live;
 
 	if (!l || !l->connected)
 		return;
 	steps = l->steps;
+	was_live = is_live(s, l);
 	if (!accept_step(s, l, ev))
 		return;
 	l->loss = ev->loss;
 	if (l->steps != steps) {
 		l->step_at = s->now;
 		l->active = 1;
+		if (!was_live)
+			lives_change(s, l);
 	}
 	if (l->clock > s->clock) {
 		s->clock = l->clock;

@@ -34,6 +34,7 @@ static void enlist(struct dl_sync *s, struct learner *l, uint32_t p)
 	struct dl_sync_action *a;
 
 	l->flag[p] |= MEMBER;
+	f->tallied = 0;
 	if (l->ceiling < f->round_step)
 		l->ceiling = f->round_step;
 	a = act_to(s, DL_ACT_OPEN, l);
@@ -41,15 +42,22 @@ static void enlist(struct dl_sync *s, struct learner *l, uint32_t p)
 	a->step = f->round_step;
 }
 
-static void report(struct fragment *f, uint32_t p, const struct push *push)
+static void report(
+	const struct dl_sync *s, uint32_t p, const struct push *push)
 {
+	struct fragment *f = &s->fragment[p];
 	struct learner *l = push->from;
 
 	/* A push counts for a round when it was made for it, by whoever runs
 	 * under that name now. */
-	if (!push->late && push->step >= f->round_step && l->connected
-		&& is_current(l, push->instance))
-		l->flag[p] |= REPORTED;
+	if (push->late || push->step < f->round_step || !l->connected
+		|| !is_current(l, push->instance) || (l->flag[p] & REPORTED))
+		return;
+	l->flag[p] |= REPORTED;
+	if (!is_live(s, l))
+		f->tallied = 0;
+	else if (l->flag[p] & MEMBER)
+		f->tally.reported++;
 }
 
 static void open_round(struct dl_sync *s, uint32_t p, uint64_t step)
@@ -57,6 +65,7 @@ static void open_round(struct dl_sync *s, uint32_t p, uint64_t step)
 	struct fragment *f = &s->fragment[p];
 
 	f->open = 1;
+	f->tallied = 0;
 	f->round_step = step;
 	f->opened_at = s->now;
 	f->quorum_at = f->close_at = INT64_MAX;
@@ -68,7 +77,7 @@ static void open_round(struct dl_sync *s, uint32_t p, uint64_t step)
 	}
 	pushes_move(&f->round, &f->waiting);
 	for (size_t i = 0; i < f->round.n; i++)
-		report(f, p, &f->round.item[i]);
+		report(s, p, &f->round.item[i]);
 }
 
 /* The clock has risen: a fragment whose due step was reached gets a round,
@@ -86,10 +95,6 @@ void consider_rounds(struct dl_sync *s)
 			open_round(s, p, due);
 	}
 }
-
-struct tally {
-	uint32_t live, reported; /* live members, and those who reported */
-};
 
 /* One that stalls after its push is not waited for, and may itself wait for the
  * round (with wait). */
@@ -150,6 +155,18 @@ static void enlist_others(struct dl_sync *s, uint32_t p)
 			enlist(s, s->here[i], p);
 }
 
+static void tally_members(struct dl_sync *s, uint32_t p)
+{
+	struct fragment *f = &s->fragment[p];
+
+	f->tally = count(s, p);
+	if (f->tally.live < s->config.quorum) {
+		enlist_others(s, p);
+		f->tally = count(s, p);
+	}
+	f->tallied = s->lives;
+}
+
 void check_round(struct dl_sync *s, uint32_t p)
 {
 	struct fragment *f = &s->fragment[p];
@@ -158,11 +175,9 @@ void check_round(struct dl_sync *s, uint32_t p)
 
 	if (!f->open || f->merging || s->phase != RUNNING)
 		return;
-	t = count(s, p);
-	if (t.live < quorum) {
-		enlist_others(s, p);
-		t = count(s, p);
-	}
+	if (f->tallied != s->lives)
+		tally_members(s, p);
+	t = f->tally;
 	if (t.reported >= quorum && f->quorum_at == INT64_MAX)
 		reach_quorum(s, f);
 	if (f->quorum_at != INT64_MAX && f->round.n
@@ -194,16 +209,7 @@ int64_t round_wake(const struct dl_sync *s, uint32_t p)
 		&& f->opened_at + s->config.below_ns > s->now
 		&& f->opened_at + s->config.below_ns < wake)
 		wake = f->opened_at + s->config.below_ns;
-	for (size_t i = 0; i < s->heres; i++) {
-		const struct learner *l = s->here[i];
-		int64_t stall = l->step_at + s->config.stall_ns;
-
-		if (is_live(s, l)
-			&& (l->flag[p] & (MEMBER | REPORTED)) == MEMBER
-			&& stall < wake)
-			wake = stall;
-	}
-	return wake;
+	return s->live_until < wake ? s->live_until : wake;
 }
 
 static int by_learner(const void *a, const void *b)
@@ -370,6 +376,7 @@ static void settle_merged(struct dl_sync *s, uint32_t p)
 
 		if (in && in->merged[p] < push->seq)
 			in->merged[p] = push->seq;
+		l->kept[p]--;
 		l->count.merged_pushes++;
 		l->count.merged_steps += push->steps;
 		l->count.merged_tokens += push->tokens;
@@ -450,7 +457,7 @@ static enum dl_taken place(struct dl_sync *s, uint32_t p, struct push *push)
 		return DL_TAKEN_WAITING;
 	}
 	pushes_add(&f->round, push);
-	report(f, p, push);
+	report(s, p, push);
 	return DL_TAKEN_ROUND;
 }
 
@@ -470,7 +477,11 @@ static void take(struct dl_sync *s, struct learner *l,
 	enum dl_taken taken = place(s, ev->fragment, &push);
 
 	/* With wait it may be held until this merges, and make no step. */
-	l->active = 1;
+	if (!l->active) {
+		l->active = 1;
+		lives_change(s, l);
+	}
+	l->kept[ev->fragment] += taken != DL_TAKEN_LATE;
 	l->pushed_steps[ev->fragment] += ev->steps;
 	l->pushed_tokens[ev->fragment] += ev->tokens;
 	remember_norm(&s->fragment[ev->fragment],
@@ -577,5 +588,6 @@ void on_barred(struct dl_sync *s, const struct dl_sync_event *ev)
 	if (ev->seq > in->taken[ev->fragment])
 		in->taken[ev->fragment] = ev->seq;
 	l->flag[ev->fragment] &= (unsigned char)~MEMBER;
+	s->fragment[ev->fragment].tallied = 0;
 	refuse(s, l, ev, DL_REFUSED_BARRED);
 }

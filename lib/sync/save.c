@@ -136,6 +136,7 @@ struct dl_sync *dl_sync_restore(const struct dl_sync_config *c,
 		f->step = f->settled = f->considered = v->fragment[p].step;
 		f->norms = v->fragment[p].norms;
 		memcpy(f->norm, v->fragment[p].norm, sizeof f->norm);
+		sort_norms(f);
 	}
 	for (size_t i = 0; i < v->learners; i++) {
 		struct learner *l = make_learner(s, v->learner[i].name);

@@ -35,6 +35,8 @@ static struct dl_sync *make(const struct dl_sync_config *c)
 	s->fragments = c->schedule.fragments;
 	s->fragment = dl_alloc_array(s->fragments, sizeof *s->fragment);
 	s->end_at = INT64_MAX;
+	s->lives = 1;
+	s->live_until = INT64_MAX;
 	for (uint32_t p = 0; p < s->fragments; p++)
 		s->served += serves(s, p) ? 1 : 0;
 	return s;
@@ -140,6 +142,8 @@ void dl_sync_event(struct dl_sync *s, const struct dl_sync_event *ev)
 		s->action_at = s->actions = 0;
 	if (ev->now > s->now)
 		s->now = ev->now;
+	if (s->now >= s->live_until)
+		notice_stalls(s);
 	if (s->aways && !s->back_by)
 		s->back_by = s->now + DL_RETURN_NS;
 	if (s->risen && !tells_steps(ev)) {
