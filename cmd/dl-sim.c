@@ -4,7 +4,14 @@
 #include "cmd/sim.h"
 
 static const char usage[] =
-	"usage: dl-sim fleet [-m M] [-t TIMES] [-n P] [-H H] [--tau TAU]\n"
+	"usage: dl-sim bandwidth [--mode SYSTEMS] [--model N] [--layout FILE]\n"
+	"                        [--largest X] [--push CODEC,...]\n"
+	"                        [--global CODEC] [--gradient CODEC]\n"
+	"                        [--sites N,...] [-m M] [--apart] [-n P] [-H H]\n"
+	"                        [--tau TAU] [-t T] [--backward X] [--delay T]\n"
+	"                        [--merge T] [-u PERCENT,...] [--link RATE,...]\n"
+	"                        [--tsv] [--json]\n"
+	"       dl-sim fleet [-m M] [-t TIMES] [-n P] [-H H] [--tau TAU]\n"
 	"                    [-k K] [--grace GRACE] [--late LATE]\n"
 	"                    [--apply APPLY] [--wait] [--below-quorum BELOW]\n"
 	"                    [--jitter J] [--delay T] [--transfer T]\n"
@@ -19,6 +26,27 @@ static const char usage[] =
 	"                      [--return T] [--gather T]\n"
 	"                      [--checkpoint T[:EVERY]] [--time T] [-r N]\n"
 	"                      [--seed N] [--tsv] [--json]\n"
+	"bandwidth:\n"
+	"      --mode SYSTEMS      of data-parallel,diloco,streaming,decoupled "
+	"(all)\n"
+	"      --model N           values (5G)\n"
+	"      --layout FILE       the model and its fragments\n"
+	"      --largest X         fragment, in mean ones (1)\n"
+	"      --push CODEC,...    of what goes up (bf16,int4)\n"
+	"      --global CODEC      of what comes down (as --push)\n"
+	"      --gradient CODEC    of data-parallel gradients (bf16)\n"
+	"      --sites N,...       between which the links are (2)\n"
+	"  -m, --learners M        at each site (1)\n"
+	"      --apart             the syncer is at none of the sites\n"
+	"  -n, --fragments P  -H, --h H  --tau TAU\n"
+	"                          as in fleet (24, 24, 2)\n"
+	"  -t, --step-time T       of a step (1s)\n"
+	"      --backward X        share of a step that hides gradients "
+	"(0.6667)\n"
+	"      --delay T           of a message, each way (5ms)\n"
+	"      --merge T           copies and merge of a fragment (120ms)\n"
+	"  -u, --utilisation PERCENT,...  that is wanted (90)\n"
+	"      --link RATE,...     what such links come to, instead\n"
 	"fleet:\n"
 	"  -m, --learners M        how many learners (8)\n"
 	"  -t, --step-time TIMES   of a step: T,T,... in turn, or MEAN+SPREAD "
@@ -71,6 +99,7 @@ static const char usage[] =
 	"  -h, --help  -V, --version  -q, --quiet  -v, --verbose\n";
 
 static const struct cmd_command commands[] = {
+	{"bandwidth", sim_bandwidth},
 	{"fleet", sim_fleet},
 	{"goodput", sim_goodput},
 };

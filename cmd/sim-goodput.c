@@ -7,11 +7,12 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "cmd/cmd.h"
+#include "cmd/sim-list.h"
 #include "cmd/sim.h"
 #include "cmd/table.h"
 #include "sim/goodput.h"
 
-enum { LIST_MOST = 64, LEARNERS_MOST = 100000, RUNS_MOST = 10000 };
+enum { LEARNERS_MOST = 100000, RUNS_MOST = 10000 };
 
 static const double chips_most = 1e9, slices_most = 1e6;
 
@@ -60,37 +61,21 @@ static const char *const columns[] = {"mode", "chips", "learners", "goodput",
 enum mode { RIGID, ELASTIC, DECOUPLED, MODES };
 static const char *const mode_names[MODES] = {"rigid", "elastic", "decoupled"};
 
-struct list {
-	double item[LIST_MOST];
-	size_t n;
-};
-
 struct settings {
 	struct dl_goodput_config c;
 	struct cmd_table table;
 	int wanted[MODES]; /* none: all of them */
-	struct list chips, learners;
+	struct sim_list chips, learners;
 	unsigned runs;
 };
 
-/* "A,B,...", each a number of at least 1; "2.4M" is one too. */
-static void parse_list(struct list *list, const char *option, double most)
+static double chips(const char *option, const char *arg)
 {
-	char *text = dl_strdup(optarg), *rest = text, *item;
+	uint64_t v = cmd_size(option, arg);
 
-	list->n = 0;
-	while ((item = strsep(&rest, ","))) {
-		uint64_t v;
-
-		if (list->n == LIST_MOST)
-			cmd_usage("%s: more than %d", option, LIST_MOST);
-		v = cmd_size(option, item);
-		if (!v || (double)v > most)
-			cmd_usage("%s %s: not from 1 to %.0f", option, item,
-				most);
-		list->item[list->n++] = (double)v;
-	}
-	free(text);
+	if (!v || (double)v > chips_most)
+		cmd_usage("%s %s: not from 1 to %.0f", option, arg, chips_most);
+	return (double)v;
 }
 
 static void parse_modes(struct settings *s)
@@ -179,10 +164,10 @@ static void parse_rest(struct settings *s, int opt)
 		parse_modes(s);
 		break;
 	case CHIPS:
-		parse_list(&s->chips, "--chips", chips_most);
+		sim_list(&s->chips, "--chips", optarg, chips);
 		break;
 	case 'm':
-		parse_list(&s->learners, "--learners", LEARNERS_MOST);
+		sim_list(&s->learners, "--learners", optarg, sim_count);
 		break;
 	case 'k':
 		s->c.quorum =
@@ -274,8 +259,8 @@ static void print_line(struct settings *s, enum mode mode)
 
 static void print_mode(struct settings *s, enum mode mode)
 {
-	static const struct list one = {{1}, 1};
-	const struct list *m = mode == DECOUPLED ? &s->learners : &one;
+	static const struct sim_list one = {{1}, 1};
+	const struct sim_list *m = mode == DECOUPLED ? &s->learners : &one;
 	uint32_t quorum = s->c.quorum;
 
 	s->c.rigid = mode == RIGID;

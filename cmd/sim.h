@@ -5,6 +5,7 @@
 #ifndef CMD_SIM_H
 #define CMD_SIM_H
 
+int sim_bandwidth(int argc, char **argv);
 int sim_fleet(int argc, char **argv);
 int sim_goodput(int argc, char **argv);
 

@@ -40,6 +40,11 @@ void cmd_table_number(struct cmd_table *t, const char *fmt, ...)
 	t->n++;
 }
 
+void cmd_table_none(struct cmd_table *t)
+{
+	cmd_table_number(t, "%s", t->format == CMD_JSON ? "null" : "-");
+}
+
 static size_t count_columns(const struct cmd_table *t)
 {
 	size_t n = 0;

@@ -34,6 +34,7 @@ int cmd_table_option(struct cmd_table *t, int opt);
 void cmd_table_word(struct cmd_table *t, const char *word);
 void cmd_table_number(struct cmd_table *t, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
+void cmd_table_none(struct cmd_table *t); /* "-", in JSON null */
 
 /* Prints the table, which is released. */
 void cmd_table_print(struct cmd_table *t);

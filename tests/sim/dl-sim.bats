@@ -111,6 +111,78 @@ for row in json.load(sys.stdin):
 	done
 }
 
+# cell SYSTEM PUSH SITES COLUMN of the table on standard input
+cell() {
+	awk -F '\t' -v row="$1 $2 $3" -v what="$4" '
+	NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
+	$1 " " $2 " " $3 == row { print $at[what] }'
+}
+
+# Is the number $1 within $3 percent of $2?
+near() {
+	echo "$1 is to be near $2"
+	awk -v a="$1" -v b="$2" -v p="$3" 'BEGIN {
+		d = a / b - 1; exit !(100 * (d < 0 ? -d : d) <= p) }'
+}
+
+@test "bandwidth: the paper's figures for 90%" {
+	table=$(dl-sim bandwidth --sites 2,8)
+	parallel=$(echo "$table" | cell data-parallel bf16 2 gbit)
+	bf16=$(echo "$table" | cell decoupled bf16 2 gbit)
+	int4=$(echo "$table" | cell decoupled int4 2 gbit)
+	near "$parallel" 104 5
+	near "$bf16" 1.7 5
+	near "$int4" 0.43 5
+	near "$(awk "BEGIN { print $parallel / $bf16 }")" 61 3
+	near "$(awk "BEGIN { print $parallel / $int4 }")" 242 3
+	near "$(echo "$table" | cell data-parallel bf16 8 gbit)" 198 1
+	near "$(echo "$table" | cell decoupled int4 8 gbit)" 0.84 10
+	# A fragment of 5G / 24 values in bf16 every 1 / 0.9 seconds.
+	near "$(echo "$table" | cell decoupled bf16 2 sustained_gbit)" 3 0.1
+}
+
+@test "bandwidth: what a link comes to, there and back" {
+	table=$(dl-sim bandwidth --link 104.2Gbit)
+	near "$(echo "$table" | cell data-parallel bf16 2 utilisation)" 90 0.1
+	[ "$(echo "$table" | cell decoupled bf16 2 utilisation)" = 100 ]
+	table=$(dl-sim bandwidth --mode decoupled --link 1Gbit)
+	near "$(echo "$table" | cell decoupled bf16 2 effective_h)" 80 0.1
+	near "$(echo "$table" | cell decoupled bf16 2 carried)" 30 0.1
+	# No link is faster than light.
+	[ "$(dl-sim bandwidth --mode decoupled --delay 3s |
+		cell decoupled bf16 2 gbit)" = - ]
+	dl-sim bandwidth --delay 3s --json | python3 -c '
+import json, sys
+rows = json.load(sys.stdin)
+assert rows[-1]["system"] == "decoupled" and rows[-1]["gbit"] is None'
+}
+
+@test "bandwidth: a layout tells of values and fragments" {
+	cd "$BATS_TEST_TMPDIR"
+	dl-train init -q -L 2 -H 2 -d 16 -c 16 m
+	dl-frag plan -n 3 m/model.safetensors >layout.tsv
+	values=$(awk '!/^#/ { n += $4 } END { print n }' layout.tsv)
+	most=$(awk '!/^#/ { n[$5] += $4 } END {
+		for (i in n) if (n[i] > m) m = n[i]; print m }' layout.tsv)
+	a=(bandwidth --mode decoupled --link 100Mbit)
+	largest=$(awk "BEGIN { printf \"%.17g\", 3 * $most / $values }")
+	[ "$(dl-sim "${a[@]}" --layout layout.tsv)" = \
+		"$(dl-sim "${a[@]}" --model "$values" -n 3 \
+			--largest "$largest")" ]
+	run dl-sim bandwidth --layout none.tsv
+	[ "$status" -eq 66 ]
+}
+
+@test "bandwidth: what cannot be is refused" {
+	for bad in '--mode all' '--model 0' '--push int3' '--sites 1' '-m 0' \
+		'-n 0' '-H 0' '-t 0s' '--backward 2' '-u 0' '-u 101' \
+		'--link 0' '--largest 0.5' 'rest'; do
+		run dl-sim bandwidth $bad
+		echo "$bad: $status"
+		[ "$status" -eq 64 ]
+	done
+}
+
 @test "what cannot be is refused" {
 	for bad in '' 'fleet -m 0' 'fleet --grace soon' 'fleet --late never' \
 		'fleet -t 0s' 'fleet -t 1s+2s' 'fleet --apply blend:2' \

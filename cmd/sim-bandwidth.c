@@ -1,0 +1,338 @@
+/* dl-sim bandwidth: what links must carry, and what slow ones cost. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/num.h"
+#include "cmd/cmd.h"
+#include "cmd/codec.h"
+#include "cmd/sim-list.h"
+#include "cmd/sim.h"
+#include "cmd/table.h"
+#include "sim/bandwidth.h"
+#include "tensor/layout.h"
+
+enum { FRAGMENTS_MOST = 100000, LEARNERS_MOST = 100000 };
+
+enum {
+	MODE = 256,
+	MODEL,
+	LAYOUT,
+	PUSH,
+	GLOBAL,
+	GRADIENT,
+	SITES,
+	APART,
+	TAU,
+	BACKWARD,
+	DELAY,
+	MERGE,
+	LARGEST,
+	LINK,
+};
+
+static const struct option options[] = {
+	{"mode", required_argument, NULL, MODE},
+	{"model", required_argument, NULL, MODEL},
+	{"layout", required_argument, NULL, LAYOUT},
+	{"push", required_argument, NULL, PUSH},
+	{"global", required_argument, NULL, GLOBAL},
+	{"gradient", required_argument, NULL, GRADIENT},
+	{"sites", required_argument, NULL, SITES},
+	{"learners", required_argument, NULL, 'm'},
+	{"apart", no_argument, NULL, APART},
+	{"fragments", required_argument, NULL, 'n'},
+	{"h", required_argument, NULL, 'H'},
+	{"tau", required_argument, NULL, TAU},
+	{"step-time", required_argument, NULL, 't'},
+	{"backward", required_argument, NULL, BACKWARD},
+	{"delay", required_argument, NULL, DELAY},
+	{"merge", required_argument, NULL, MERGE},
+	{"largest", required_argument, NULL, LARGEST},
+	{"utilisation", required_argument, NULL, 'u'},
+	{"link", required_argument, NULL, LINK},
+	CMD_TABLE_LONG,
+	CMD_LONG,
+	{0},
+};
+
+static const char *const columns[] = {"system", "push", "sites", "gbit",
+	"utilisation", "carried", "sustained_gbit", "mean_gbit", "peak_gbit",
+	"effective_h", "takes", "hidden", "exposed", "behind", NULL};
+
+struct settings {
+	struct dl_bandwidth_config c;
+	struct cmd_table table;
+	struct sim_list modes, codecs, sites, utilisations, links;
+	enum dl_codec gradient, global;
+	int same; /* global values have the codec of pushes */
+};
+
+static const double giga = 1e9;
+
+static double mode(const char *option, const char *arg)
+{
+	for (int i = 0; i < DL_BANDWIDTH_SYSTEMS; i++)
+		if (!strcmp(arg, dl_bandwidth_names[i]))
+			return i;
+	cmd_usage("%s %s: not data-parallel, diloco, streaming or decoupled",
+		option, arg);
+}
+
+static double codec(const char *option, const char *arg)
+{
+	return cmd_codec(option, arg);
+}
+
+static double link_bits(const char *option, const char *arg)
+{
+	return 8 * (double)cmd_rate(option, arg);
+}
+
+static double share(const char *option, const char *arg)
+{
+	return cmd_double(option, arg, 0.01, 100) / 100;
+}
+
+static double bits_of(enum dl_codec c)
+{
+	uint64_t n = DL_QUANT_BLOCK;
+	uint64_t bytes = dl_codec_bytes(c, n) + 2 * dl_codec_scales(c, n, n);
+
+	return 8 * (double)bytes / (double)n;
+}
+
+static double seconds(const char *option)
+{
+	return (double)cmd_duration(option, optarg) / DL_SECOND;
+}
+
+static void read_layout(struct dl_bandwidth_config *c)
+{
+	struct dl_layout l;
+	struct dl_err e;
+	uint64_t all = 0, most = 0;
+
+	if (dl_layout_read(&l, optarg, &e))
+		cmd_die(e.code, "%s", e.text);
+	for (uint32_t p = 0; p < l.fragments; p++) {
+		all += l.fragment[p].elements;
+		if (l.fragment[p].elements > most)
+			most = l.fragment[p].elements;
+	}
+	if (!all)
+		cmd_die(DL_DATA, "%s: has no values", optarg);
+	c->values = (double)all;
+	c->fragments = l.fragments;
+	c->largest = (double)most * l.fragments / (double)all;
+	dl_layout_release(&l);
+}
+
+static void parse_model(struct settings *s, int opt)
+{
+	struct dl_bandwidth_config *c = &s->c;
+
+	switch (opt) {
+	case MODEL:
+		c->values = (double)cmd_size("--model", optarg);
+		if (c->values < 1)
+			cmd_usage("--model %s: has no values", optarg);
+		break;
+	case LAYOUT:
+		read_layout(c);
+		break;
+	case LARGEST:
+		c->largest = cmd_double("--largest", optarg, 1, 1e6);
+		break;
+	case PUSH:
+		sim_list(&s->codecs, "--push", optarg, codec);
+		break;
+	case GLOBAL:
+		s->global = cmd_codec("--global", optarg);
+		s->same = 0;
+		break;
+	case GRADIENT:
+		s->gradient = cmd_codec("--gradient", optarg);
+		break;
+	default:
+		if (!cmd_table_option(&s->table, opt))
+			cmd_common_option(opt);
+	}
+}
+
+/* Options of the method, and of the machines and links. */
+static int parse_run(struct dl_bandwidth_config *c, int opt)
+{
+	switch (opt) {
+	case 'm':
+		c->learners = (uint32_t)cmd_u64(
+			"--learners", optarg, 1, LEARNERS_MOST);
+		break;
+	case APART:
+		c->apart = 1;
+		break;
+	case 'n':
+		c->fragments = (uint32_t)cmd_u64(
+			"--fragments", optarg, 1, FRAGMENTS_MOST);
+		break;
+	case 'H':
+		c->h = cmd_u64("--h", optarg, 1, INT64_MAX);
+		break;
+	case TAU:
+		c->tau = cmd_u64("--tau", optarg, 0, INT64_MAX);
+		break;
+	case 't':
+		c->step = (double)cmd_period("--step-time", optarg) / DL_SECOND;
+		break;
+	case BACKWARD:
+		c->backward = cmd_double("--backward", optarg, 0, 1);
+		break;
+	case DELAY:
+		c->latency = seconds("--delay");
+		break;
+	case MERGE:
+		c->merge = seconds("--merge");
+		break;
+	default:
+		return 0;
+	}
+	return 1;
+}
+
+static int parse_list(struct settings *s, int opt)
+{
+	switch (opt) {
+	case MODE:
+		sim_list(&s->modes, "--mode", optarg, mode);
+		break;
+	case SITES:
+		sim_list(&s->sites, "--sites", optarg, sim_count);
+		break;
+	case 'u':
+		sim_list(&s->utilisations, "--utilisation", optarg, share);
+		break;
+	case LINK:
+		sim_list(&s->links, "--link", optarg, link_bits);
+		break;
+	default:
+		return 0;
+	}
+	return 1;
+}
+
+static void parse(struct settings *s, int argc, char **argv)
+{
+	int opt;
+
+	while ((opt = getopt_long(argc, argv, CMD_SHORT "m:n:H:t:u:", options,
+			NULL)) != -1)
+		if (!parse_list(s, opt) && !parse_run(&s->c, opt))
+			parse_model(s, opt);
+	if (optind < argc)
+		cmd_usage("%s: nothing is read", argv[optind]);
+	for (size_t i = 0; i < s->sites.n; i++)
+		if (s->sites.item[i] < 2)
+			cmd_usage("--sites: one site exchanges nothing");
+}
+
+static void put(struct cmd_table *t, double v)
+{
+	if (isfinite(v))
+		cmd_table_number(t, "%.4g", v);
+	else
+		cmd_table_none(t);
+}
+
+static void put_behind(
+	struct cmd_table *t, enum dl_bandwidth_system system, uint64_t tau)
+{
+	char text[32];
+
+	if (system == DL_DATA_PARALLEL) {
+		cmd_table_word(t, "backward pass");
+		return;
+	}
+	if (system == DL_DILOCO)
+		tau = 0;
+	snprintf(text, sizeof text, "%" PRIu64 " step%s", tau,
+		tau == 1 ? "" : "s");
+	cmd_table_word(t, tau ? text : "nothing");
+}
+
+/* A line: what that link, of so many bits a second, comes to. */
+static void put_line(struct settings *s, const struct dl_traffic *tr,
+	enum dl_bandwidth_system system, double rate, double wanted)
+{
+	struct cmd_table *t = &s->table;
+	double takes = dl_traffic_takes(tr, rate), h = (double)s->c.h;
+
+	if (system == DL_DATA_PARALLEL)
+		h = 1;
+	if (system == DL_DECOUPLED)
+		h *= dl_traffic_stretch(tr, rate);
+	put(t, rate / giga);
+	put(t, 100 * dl_traffic_utilisation(tr, rate));
+	put(t, 100 * dl_traffic_carried(tr, rate));
+	put(t, dl_traffic_sustained(tr, wanted) / giga);
+	put(t, dl_traffic_mean(tr) / giga);
+	put(t, tr->peak / giga);
+	put(t, h);
+	put(t, takes);
+	put(t, tr->hidden);
+	put(t, fmax(takes - tr->hidden, 0));
+	put_behind(t, system, s->c.tau);
+}
+
+static void put_system(
+	struct settings *s, enum dl_bandwidth_system system, enum dl_codec push)
+{
+	const struct sim_list *each = s->links.n ? &s->links : &s->utilisations;
+	struct dl_traffic tr;
+
+	s->c.gradient = bits_of(s->gradient);
+	s->c.up = bits_of(push);
+	s->c.down = bits_of(s->same ? push : s->global);
+	dl_traffic_of(&tr, &s->c, system);
+	for (size_t i = 0; i < each->n; i++) {
+		double wanted = s->utilisations.item[s->links.n ? 0 : i];
+		double rate = s->links.n ? s->links.item[i]
+					 : dl_traffic_need(&tr, wanted);
+
+		cmd_table_word(&s->table, dl_bandwidth_names[system]);
+		cmd_table_word(&s->table,
+			dl_codec_name(system == DL_DATA_PARALLEL ? s->gradient
+								 : push));
+		cmd_table_number(&s->table, "%u", s->c.sites);
+		put_line(s, &tr, system, rate, wanted);
+	}
+}
+
+int sim_bandwidth(int argc, char **argv)
+{
+	struct settings s = {.table.column = columns,
+		.modes = {{DL_DATA_PARALLEL, DL_DILOCO, DL_STREAMING,
+				  DL_DECOUPLED},
+			DL_BANDWIDTH_SYSTEMS},
+		.codecs = {{DL_CODEC_BF16, DL_CODEC_INT4}, 2},
+		.sites = {{2}, 1},
+		.utilisations = {{0.9}, 1},
+		.gradient = DL_CODEC_BF16,
+		.same = 1};
+
+	dl_bandwidth_config_default(&s.c);
+	parse(&s, argc, argv);
+	for (size_t i = 0; i < s.sites.n; i++)
+		for (size_t k = 0; k < s.modes.n; k++) {
+			int system = (int)s.modes.item[k];
+			size_t codecs =
+				system == DL_DATA_PARALLEL ? 1 : s.codecs.n;
+
+			s.c.sites = (uint32_t)s.sites.item[i];
+			for (size_t j = 0; j < codecs; j++)
+				put_system(&s, (enum dl_bandwidth_system)system,
+					(enum dl_codec)s.codecs.item[j]);
+		}
+	cmd_table_print(&s.table);
+	return cmd_flush();
+}
