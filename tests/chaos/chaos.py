@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Breaks runs on purpose, by a schedule that a seed makes, and measures them.
 
-    chaos.py soak|schedule|goodput|scavenge|join [options]
+    chaos.py soak|replay|schedule|goodput|scavenge|join [options]
 
-soak is a run under all kinds of faults, schedule only says which; goodput,
-scavenge and join are as their modules say. Exits 0 when all held, 1 with a line for
+soak is a run under all kinds of faults, replay one of a thousand rounds, schedule
+only says which; goodput, scavenge and join are as their modules say. Exits 0 when all held, 1 with a line for
 each thing that did not; then the folder of the runs is kept.
 """
 
@@ -20,7 +20,8 @@ import scavenge
 import soak
 from run import Failure
 
-MODES = {"soak": (soak.soak, soak.USUAL), "schedule": (soak.show, soak.USUAL),
+MODES = {"soak": (soak.soak, soak.USUAL), "replay": (soak.soak, soak.THOUSAND),
+         "schedule": (soak.show, soak.USUAL),
          "goodput": (goodput.goodput, goodput.USUAL),
          "scavenge": (scavenge.scavenge, scavenge.USUAL),
          "join": (join.join, join.USUAL)}
@@ -37,6 +38,8 @@ def arguments():
                    help="mean seconds between two faults of a process")
     p.add_argument("--down", type=float,
                    help="mean seconds that a fault lasts")
+    p.add_argument("--rounds", type=int,
+                   help="goes on until there were so many merges")
     p.add_argument("--state", type=int, default=200,
                    help="megabytes that a learner gives who is joined")
     p.add_argument("--patience", type=float, default=60,

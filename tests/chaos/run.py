@@ -119,9 +119,10 @@ class Run:
         self.tapes, self.listens = 0, 0
         self.key = self.make_keys()
 
-    def call(self, *command, patience=PATIENCE):
+    def call(self, *command, patience=PATIENCE, env=()):
         done = subprocess.run(command, cwd=self.folder, timeout=patience,
-                              capture_output=True, text=True, check=False)
+                              env={**os.environ, **dict(env)}, text=True,
+                              capture_output=True, check=False)
         if done.returncode:
             raise Failure(f"{' '.join(command)}: {done.returncode}: "
                           f"{done.stderr.strip()}")
@@ -198,6 +199,14 @@ class Run:
                 with open(path, "rb") as part:
                     f.write(part.read())
         return whole
+
+    def merges(self):
+        """That are on the tape."""
+        found = 0
+        for path in self.tape():
+            with open(path, encoding="ascii") as f:
+                found += f.read().count('"event":"merged"')
+        return found
 
     def present(self):
         """Who is connected, by the tape."""

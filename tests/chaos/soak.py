@@ -1,7 +1,9 @@
 """A run under every kind of fault, and what must hold nonetheless."""
 
 import filecmp
+import itertools
 import os
+import shutil
 
 import figures
 import model
@@ -11,7 +13,9 @@ from faults import Faults
 from run import Run, Failure, wait_for
 
 FRAGMENTS, H = 4, 12
-USUAL = {"seconds": 60, "step": 0.05, "up": 8, "down": 1}
+USUAL = {"seconds": 60, "step": 0.05, "up": 8, "down": 1, "rounds": 0}
+THOUSAND = {**USUAL, "seconds": 150, "step": 0.03, "rounds": 1000}
+LEVELS, THREADS = ("baseline", "avx2", "avx512"), (1, 2)
 
 
 def same_folders(a, b):
@@ -26,12 +30,17 @@ def same_folders(a, b):
 
 
 def check_replay(run):
-    """The tape makes the same store again."""
-    run.call("dl-sync", "replay", "-q", "--layout", "layout.tsv", "--store",
-             "again", "--record", "record", "whole.tape",
-             "m/model.safetensors", patience=120)
-    if not same_folders(f"{run.disk}/store", f"{run.folder}/again"):
-        yield "replay came to another store"
+    """The tape makes the same store again, on any machine: replay compares
+    each version's hashes with those that the tape has."""
+    for level, threads in itertools.product(LEVELS, THREADS):
+        run.call("dl-sync", "replay", "-q", "--threads", str(threads),
+                 "--layout", "layout.tsv", "--store", "again", "--record",
+                 "record", "whole.tape", "m/model.safetensors", patience=300,
+                 env={"DL_CPU": level})
+        if not same_folders(f"{run.disk}/store", f"{run.folder}/again"):
+            yield f"replay by {level} came to another store"
+        shutil.rmtree(f"{run.folder}/again")
+    print(f"# replayed with {', '.join(LEVELS)}, each on 1 and 2 threads")
 
 
 def check_model(run):
@@ -112,6 +121,8 @@ def soak(options, folder):
         hand = Faults(run)
         began = hand.carry_out(faults, options.seconds)
         run.wait_for("all are back", lambda: run.present() >= set(names))
+        run.wait_for("rounds", lambda: run.merges() >= options.rounds,
+                     options.seconds)
         run.end(options.patience)
     finally:
         run.release()
