@@ -1,10 +1,14 @@
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "cmd/cmd.h"
 #include "cmd/dl-sync.h"
+#include "cmd/sync/from.h"
 #include "state/checkpoint.h"
+#include "state/store_folder.h"
 
 /* A store that is written meanwhile is looked at again. */
 enum { TRIES = 5 };
@@ -66,23 +70,68 @@ static int check_store(
 	return code;
 }
 
+static int report(const char *path, const struct dl_checkpoint_info *info,
+	int code, const struct dl_err *e)
+{
+	if (code)
+		return cmd_fail(e);
+	printf("%s: run %s, epoch %llu, clock %llu, %u fragments, %llu "
+	       "bytes\n",
+		path, info->run.name, (unsigned long long)info->epoch,
+		(unsigned long long)info->clock, info->fragments,
+		(unsigned long long)info->bytes);
+	return 0;
+}
+
+/* Damage is the worst that there is to tell. */
+static int worse(int worst, int code)
+{
+	return code == DL_DATA || !worst ? code : worst;
+}
+
+static int check_checkpoints(const char *folder)
+{
+	struct dl_checkpoint_info info;
+	struct dl_err e;
+	char **path;
+	size_t n;
+	int worst = sync_list_checkpoints(folder, &path, &n, &e);
+
+	if (worst)
+		cmd_fail(&e);
+	for (size_t i = 0; i < n; i++) {
+		int code = sync_refuse_other(path[i], &e);
+
+		if (!code)
+			code = dl_checkpoint_check(path[i], &info, &e);
+		worst = worse(worst, report(path[i], &info, code, &e));
+		free(path[i]);
+	}
+	free(path);
+	return worst;
+}
+
+static int has_head(const char *folder)
+{
+	char *head = dl_store_path(folder, "HEAD");
+	int has = !access(head, F_OK);
+
+	free(head);
+	return has;
+}
+
 static int check(const char *path)
 {
 	struct dl_checkpoint_info info;
 	struct stat st;
 	struct dl_err e;
-	int folder = !stat(path, &st) && S_ISDIR(st.st_mode);
-	int code = folder ? check_store(path, &info, &e)
-			  : dl_checkpoint_check(path, &info, &e);
+	int folder = !stat(path, &st) && S_ISDIR(st.st_mode), code;
 
-	if (code)
-		return cmd_fail(&e);
-	printf("%s: run %s, epoch %llu, clock %llu, %u fragments, %llu "
-	       "bytes\n",
-		path, info.run.name, (unsigned long long)info.epoch,
-		(unsigned long long)info.clock, info.fragments,
-		(unsigned long long)info.bytes);
-	return 0;
+	if (folder && !has_head(path))
+		return check_checkpoints(path);
+	code = folder ? check_store(path, &info, &e)
+		      : dl_checkpoint_check(path, &info, &e);
+	return report(path, &info, code, &e);
 }
 
 int sync_check(int argc, char **argv)
@@ -94,13 +143,9 @@ int sync_check(int argc, char **argv)
 		-1)
 		cmd_common_option(opt);
 	if (optind == argc)
-		cmd_usage("check: a checkpoint or a store?");
-	for (int i = optind; i < argc; i++) {
-		code = check(argv[i]);
-		/* Damage is the worst that there is to tell. */
-		if (code == DL_DATA || !worst)
-			worst = code;
-	}
+		cmd_usage("check: a checkpoint, a folder of them, or a store?");
+	for (int i = optind; i < argc; i++)
+		worst = worse(worst, check(argv[i]));
 	code = cmd_flush();
 	return worst ? worst : code;
 }

@@ -39,7 +39,7 @@ static const char usage[] =
 	"                [--nesterov | --no-nesterov] [--threads n]\n"
 	"                base delta ...\n"
 	"       dl-sync attach [-q] [--as name] [--allow role] socket\n"
-	"       dl-sync check [-q] file|store ...\n"
+	"       dl-sync check [-q] file|folder ...\n"
 	"       dl-sync replay [-q] [--without name] tape\n"
 	"       dl-sync replay [-q] [--layout file] [--fragments n]\n"
 	"                [--preset name] [--rule name] [--outer-lr rate]\n"

@@ -30,8 +30,7 @@ static int refuse_run(const struct sync_options *o, const struct candidate *c,
 	return 0;
 }
 
-/* It is read twice, and a pipe might never end. */
-static int refuse_other(const char *path, struct dl_err *e)
+int sync_refuse_other(const char *path, struct dl_err *e)
 {
 	struct stat st;
 
@@ -46,7 +45,7 @@ static int look_at(struct candidates *list, char *path,
 	const struct sync_options *o, struct dl_err *e)
 {
 	struct candidate c = {.path = path};
-	int code = refuse_other(path, e);
+	int code = sync_refuse_other(path, e);
 
 	if (!code)
 		code = dl_checkpoint_peek(path, &c.info, e);
@@ -70,26 +69,42 @@ static int is_named_so(const struct dirent *entry)
 	       !strcmp(entry->d_name + n - strlen(end), end);
 }
 
-static int look_into(struct candidates *list, const char *folder,
-	const struct sync_options *o, struct dl_err *e)
+int sync_list_checkpoints(
+	const char *folder, char ***path, size_t *n, struct dl_err *e)
 {
 	struct dirent **entry;
-	int n = scandir(folder, &entry, is_named_so, alphasort);
+	int found = scandir(folder, &entry, is_named_so, alphasort);
 
-	if (n < 0)
+	*n = 0;
+	*path = NULL;
+	if (found < 0)
 		return dl_fail_sys(e, DL_NOINPUT, "%s", folder);
-	for (int i = 0; i < n; i++) {
-		struct dl_err why;
-
-		if (look_at(list, dl_sprintf("%s/%s", folder, entry[i]->d_name),
-			    o, &why))
-			cmd_warn("%s: passed over", why.text);
+	*path = dl_alloc_array((size_t)found, sizeof **path);
+	for (int i = 0; i < found; i++) {
+		(*path)[(*n)++] = dl_sprintf("%s/%s", folder, entry[i]->d_name);
 		free(entry[i]);
 	}
 	free(entry);
-	return n ? 0
-		 : dl_fail(e, DL_NOINPUT, "%s: no checkpoint (*.tar.zst) in it",
-			   folder);
+	return found ? 0
+		     : dl_fail(e, DL_NOINPUT,
+			       "%s: no checkpoint (*.tar.zst) in it", folder);
+}
+
+static int look_into(struct candidates *list, const char *folder,
+	const struct sync_options *o, struct dl_err *e)
+{
+	char **path;
+	size_t n;
+	int code = sync_list_checkpoints(folder, &path, &n, e);
+
+	for (size_t i = 0; i < n; i++) {
+		struct dl_err why;
+
+		if (look_at(list, path[i], o, &why))
+			cmd_warn("%s: passed over", why.text);
+	}
+	free(path);
+	return code;
 }
 
 static int later_first(uint64_t a, uint64_t b)

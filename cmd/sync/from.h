@@ -1,5 +1,5 @@
 /*
- * A store made from a checkpoint.
+ * A store made from a checkpoint, and where to look for one.
  */
 #ifndef CMD_SYNC_FROM_H
 #define CMD_SYNC_FROM_H
@@ -12,5 +12,13 @@
  * over. 73 when there is a store already, 65 when there is no sound one.
  */
 int sync_from(const char *from, const struct sync_options *o, struct dl_err *e);
+
+/* The paths of a folder's checkpoints, files *.tar.zst in order of their names,
+ * the caller's to free, each and the array; 66 when there is none. */
+int sync_list_checkpoints(
+	const char *folder, char ***path, size_t *n, struct dl_err *e);
+/* 65 for what is no file: a checkpoint is read twice, and a pipe might never
+ * end. */
+int sync_refuse_other(const char *path, struct dl_err *e);
 
 #endif

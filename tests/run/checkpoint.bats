@@ -133,6 +133,14 @@ momentum/2.1.0" ]
 	is torn "zstd: ends inside a frame"
 	grep -q "^saved/old.tar.zst: run demo, epoch 1, clock 0" <<<"$output"
 	[ "${#lines[@]}" -eq 7 ]
+	each=$output
+	mkfifo saved/pipe.tar.zst
+	run dl-sync check saved
+	echo "$output"
+	[ "$status" -eq 65 ]
+	[ "$(grep -v pipe <<<"$output" | sort)" = "$(sort <<<"$each")" ]
+	grep -qF "saved/pipe.tar.zst: not a file" <<<"$output"
+	rm saved/pipe.tar.zst
 
 	goes_on saved
 	[ "$(grep -c 'passed over$' next.log)" -eq 6 ]
@@ -217,4 +225,11 @@ momentum/2.1.0" ]
 	run dl-sync check nothing one.tar.zst
 	[ "$status" -eq 66 ]
 	dl-sync check - <one.tar.zst
+	dl-sync check . >lines
+	[ "$(wc -l <lines)" -eq 1 ]
+	grep -q "^./one.tar.zst: run demo" lines
+	mkdir empty
+	run dl-sync check empty
+	[ "$status" -eq 66 ]
+	[[ "$output" == *"empty: no checkpoint (*.tar.zst) in it" ]]
 }
