@@ -24,7 +24,7 @@ struct checkpoints {
 	int64_t at;	/* INT64_MAX: by the clock */
 	uint64_t clock; /* UINT64_MAX: by time */
 	int last;	/* at once */
-	int over;	/* and it was begun */
+	int over;	/* and it was begun, or nobody waits for it */
 };
 
 /* When the next one is due, of one that begins now. */
@@ -83,8 +83,10 @@ static void packed(struct dl_errand *errand)
 	dl_store_unpin(c->server->globals.store, c->pin);
 	if (errand->dropped)
 		cmd_debug("%s: not told of", c->path);
-	else if (c->why.code == DL_TEMPFAIL)
+	else if (c->why.code == DL_TEMPFAIL && !c->over)
 		cmd_debug("%s: given up, there is a later one", c->path);
+	else if (c->why.code == DL_TEMPFAIL)
+		cmd_note("%s: given up", c->path);
 	else if (c->why.code)
 		cmd_warn("%s: no checkpoint this time", c->why.text);
 	else
@@ -145,6 +147,17 @@ void checkpoints_last(struct server *s)
 	if (c->busy && !c->over)
 		dl_checkpoint_abandon(c->pin);
 	c->last = 1;
+}
+
+void checkpoints_give_up(struct server *s)
+{
+	struct checkpoints *c = s->checkpoints;
+
+	if (!c)
+		return;
+	if (c->busy)
+		dl_checkpoint_abandon(c->pin);
+	c->over = 1;
 }
 
 int checkpoints_busy(const struct server *s)

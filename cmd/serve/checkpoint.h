@@ -24,6 +24,8 @@ int64_t checkpoints_wake(const struct server *s);
 /* One more in place of one that is being made, and then none: of how the syncer
  * leaves the run. */
 void checkpoints_last(struct server *s);
+/* And not even that: the one being made is given up, and none is begun. */
+void checkpoints_give_up(struct server *s);
 /* Is one being made, or the last yet to be? */
 int checkpoints_busy(const struct server *s);
 

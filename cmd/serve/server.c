@@ -196,7 +196,10 @@ static void on_terminate(struct server *s)
 {
 	int64_t now = dl_now();
 
+	if (s->stopped)
+		checkpoints_give_up(s);
 	if (s->ending) {
+		s->stopped = 1;
 		s->leave_at = now;
 		return;
 	}

@@ -48,8 +48,8 @@ struct server {
 	int64_t shown_at;
 	uint64_t shown_tokens;
 	int ending;  /* leave when those that are here have gone */
-	int stopped; /* not at the run's end: nothing is decided any more, and
-		      * nobody let in, as nobody would be told */
+	int stopped; /* by a signal: nothing is decided any more, and nobody let
+		      * in, as nobody would be told */
 	int64_t leave_at;
 	int64_t expects; /* who asked how to join may come till then */
 	int over;

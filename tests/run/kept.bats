@@ -96,6 +96,20 @@ half_made() {
 	tar --zstd -xOf ck/*.zst HEAD | cmp - store/HEAD
 }
 
+@test "a second signal gives up the last" {
+	dl-train init -fq -L 1 -H 2 -d 256 -c 16 -s 3 m
+	dl-frag plan -n 3 m/model.safetensors >layout.tsv
+	keeps --checkpoint-every 1h
+	wait_for has 1 "listens at" syncer.log
+	disk slow
+	kill "${pid[syncer]}"
+	wait_for half_made
+	kill "${pid[syncer]}"
+	ends syncer
+	[ -z "$(ls ck)" ]
+	has 1 "^dl-sync: ck/demo.*: given up$" syncer.log
+}
+
 @test "at the end of the run there is one of the model" {
 	keeps --checkpoint-every 1h --steps 60
 	learner ann
