@@ -1,9 +1,11 @@
 #include "cmd/join/state.h"
 
+#include <dirent.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 #include "base/json.h"
 #include "base/mem.h"
@@ -127,6 +129,24 @@ static int fill(struct folder *f, const struct newcomer_config *c,
 	return code;
 }
 
+/* What was not finished before, by one that was killed. */
+static void clean(const char *folder)
+{
+	DIR *dir = opendir(folder);
+	struct dirent *entry;
+
+	while (dir && (entry = readdir(dir)))
+		for (int i = 0; i < FILES; i++) {
+			size_t n = strlen(names[i]);
+
+			if (!strncmp(entry->d_name, names[i], n) &&
+				dl_output_is_left(entry->d_name + n))
+				unlinkat(dirfd(dir), entry->d_name, 0);
+		}
+	if (dir)
+		closedir(dir);
+}
+
 int join_state(const struct dl_address *syncer, enum dl_insecure allowed,
 	const struct dl_key *key, const char *folder, struct dl_err *e)
 {
@@ -146,6 +166,7 @@ int join_state(const struct dl_address *syncer, enum dl_insecure allowed,
 
 	if (code)
 		return code;
+	clean(folder);
 	code = fill(&f, &c, &loop, e);
 	dl_output_folder_close(&made);
 	dl_loop_release(&loop);

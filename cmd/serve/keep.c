@@ -3,13 +3,13 @@
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "base/num.h"
+#include "base/output.h"
 
 static const char suffix[] = ".tar.zst";
 
@@ -114,21 +114,6 @@ int keep_newest(const char *folder, const char *run, uint64_t epoch,
 	return code;
 }
 
-/* ".tmp.PID.N" of a process that is no more. */
-static int is_left_behind(const char *rest)
-{
-	static const char temp[] = ".tmp.";
-	uint64_t pid, serial;
-
-	if (strncmp(rest, temp, strlen(temp)) != 0)
-		return 0;
-	rest = take_number(rest + strlen(temp), &pid);
-	if (!rest || *rest != '.' || pid > INT32_MAX)
-		return 0;
-	rest = take_number(rest + 1, &serial);
-	return rest && !*rest && kill((pid_t)pid, 0) && errno == ESRCH;
-}
-
 void keep_clean(const char *folder, const char *run)
 {
 	DIR *dir = opendir(folder);
@@ -140,7 +125,7 @@ void keep_clean(const char *folder, const char *run)
 	while ((entry = readdir(dir))) {
 		const char *rest = take_name(entry->d_name, run, &one);
 
-		if (rest && is_left_behind(rest))
+		if (rest && dl_output_is_left(rest))
 			unlinkat(dirfd(dir), entry->d_name, 0);
 	}
 	closedir(dir);

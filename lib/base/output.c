@@ -194,6 +194,23 @@ const char *dl_output_temp(const struct dl_output *o)
 	return o->temp ? o->temp->path : NULL;
 }
 
+int dl_output_is_left(const char *end)
+{
+	static const char temp[] = ".tmp.", digits[] = "0123456789";
+	const char *pid = end + strlen(temp), *serial;
+	size_t n;
+
+	if (strncmp(end, temp, strlen(temp)) != 0)
+		return 0;
+	n = strspn(pid, digits);
+	if (!n || n > 9 || pid[n] != '.')
+		return 0;
+	serial = pid + n + 1;
+	n = strspn(serial, digits);
+	return n && !serial[n] && kill((pid_t)strtol(pid, NULL, 10), 0) &&
+	       errno == ESRCH;
+}
+
 int dl_output_check(const char *path, struct dl_err *e)
 {
 	mode_t kind = kind_of(path);

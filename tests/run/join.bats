@@ -139,10 +139,18 @@ is_cold() {
 
 @test "dl-join takes a state, which a trainer goes on from" {
 	stage =far,dies,good
+	# One that was killed before has left what it had.
+	true &
+	killed=$!
+	wait "$killed"
+	mkdir state
+	touch "state/state.safetensors.tmp.$killed.0" "state/my.tmp.$killed.0" \
+		"state/join.json.tmp.$$.0"
 	dl-join --state state --key new.key "unix:$PWD/door"
 	ls state
 	cat state/join.json
-	[ "$(ls state | wc -l)" -eq 3 ]
+	[ "$(ls state | wc -l)" -eq 5 ]
+	[ ! -e "state/state.safetensors.tmp.$killed.0" ]
 	dl-frag check state/state.safetensors
 	cmp <(grep -v "^#" layout.tsv) <(grep -v "^#" state/layout.tsv)
 	grep -q '"donor":"-2good","versions":\["1\.[0-9]*","1' state/join.json
