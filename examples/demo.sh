@@ -133,13 +133,13 @@ for name in ash cedar elm; do
 	check "$name went on: $before steps, then $after" \
 		[ "$after" -gt "$before" ]
 done
-check 'birch is gone' [ "$(stat birch state)" = gone ]
+check 'birch is away' [ "$(stat birch state)" = away ]
 
 say 'birch comes back, and takes the current model from the syncer'
 start_learner birch 1
 wait_for_clock $(($(stat '*' clock) + steps / 10))
 check "birch trains again: $(stat birch steps) steps" \
-	[ "$(stat birch state)" = here ]
+	[ "$(stat birch state)" = training ]
 
 say 'The syncer is restarted'
 kill "$syncer"

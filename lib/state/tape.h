@@ -103,7 +103,6 @@ struct dl_tape_reader {
 	struct dl_input in;
 	struct dl_buf buf;
 	size_t at;
-	int end;
 	uint32_t fragments;
 	int64_t now;
 };
@@ -115,8 +114,11 @@ void dl_tape_reader_release(struct dl_tape_reader *r);
  * The next line into l (zeroed before the first call; reused and released by
  * the caller at the end): 0, DL_NO at the end, 65 with place and line number,
  * or 74. The first line must be a start, and time must not fall after it.
+ * After the end it may be called again, for what has been written since.
  */
 int dl_tape_next(
 	struct dl_tape_reader *r, struct dl_tape_line *l, struct dl_err *e);
+/* At its end: the tape goes on in another file. */
+void dl_tape_reader_turn(struct dl_tape_reader *r, int fd);
 
 #endif

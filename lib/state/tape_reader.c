@@ -17,6 +17,12 @@ void dl_tape_reader_release(struct dl_tape_reader *r)
 	dl_buf_free(&r->buf);
 }
 
+void dl_tape_reader_turn(struct dl_tape_reader *r, int fd)
+{
+	dl_input_release(&r->in);
+	dl_input_init(&r->in, fd);
+}
+
 /* Reads on until the buffer holds a whole line: its length with the newline,
  * 0 at the end, -1 on error. */
 static ssize_t fill_line(struct dl_tape_reader *r, struct dl_err *e)
@@ -32,8 +38,6 @@ static ssize_t fill_line(struct dl_tape_reader *r, struct dl_err *e)
 
 		if (nl)
 			return nl + 1 - (r->buf.data + r->at);
-		if (r->end)
-			return 0;
 		dl_buf_drop(&r->buf, r->at);
 		r->at = 0;
 		seen = r->buf.len;
@@ -45,8 +49,9 @@ static ssize_t fill_line(struct dl_tape_reader *r, struct dl_err *e)
 		n = dl_input_read(&r->in, r->buf.data + seen, BLOCK, e);
 		if (n < 0)
 			return -1;
+		if (!n)
+			return 0;
 		r->buf.len += (size_t)n;
-		r->end = !n;
 	}
 }
 
@@ -79,10 +84,9 @@ int dl_tape_next(
 	ssize_t n = fill_line(r, e);
 	int rc;
 
-	if (!n) {
-		r->torn = r->buf.len > r->at;
+	r->torn = !n && r->buf.len > r->at;
+	if (!n)
 		return DL_NO;
-	}
 	r->line++;
 	if (n > 0) {
 		dl_tape_line_release(l);

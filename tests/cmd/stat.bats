@@ -78,13 +78,14 @@ line() {
 	[ "$status" -eq 0 ]
 	[ "${lines[0]}" = "$(printf '# name\tstate\tsteps\tclock\ttokens\t%s' \
 		"$(printf 'steps/s\trounds\ttook-part\th\tpushes\tlate\t%s' \
-		"$(printf 'wasted\trefused\tseen\tloss\tup\tup-x\tdown\tdown-x')")")" ]
-	printf 'a\there\t10\t10\t1000\t0.5\t1\t1\t4\t1\t0\t0\t-\t%s\t2.5\t%s\n' \
-		2023-11-14T22:13:41Z $'800\t5\t4000\t2' >want
-	printf 'b\tgone\t5\t5\t500\t0.5\t1\t1\t4\t3\t1\t100\tfinite:1\t%s\t2.5\t%s\n' \
-		2023-11-14T22:13:31Z $'2400\t5\t0\t-' >>want
+		"$(printf 'wasted\trefused\tseen\tloss\tup\tup-x\tdown\t%s' \
+		"$(printf 'down-x\tlag\tweight')")")")" ]
+	printf 'a\ttraining\t10\t10\t1000\t0.5\t1\t1\t4\t1\t0\t0\t-\t%s\t2.5\t%s\n' \
+		2023-11-14T22:13:41Z $'800\t5\t4000\t2\t0\t0.5' >want
+	printf 'b\taway\t5\t5\t500\t0.5\t1\t1\t4\t3\t1\t100\tfinite:1\t%s\t2.5\t%s\n' \
+		2023-11-14T22:13:31Z $'2400\t5\t0\t-\t5\t0.5' >>want
 	printf '*\t-\t15\t10\t1500\t1\t2\t1\t4\t4\t1\t100\tfinite:1\t%s\t-\t%s\n' \
-		2023-11-14T22:13:41Z $'3200\t5\t4000\t2' >>want
+		2023-11-14T22:13:41Z $'3200\t5\t4000\t2\t-\t1' >>want
 	tail -n +2 <<<"$output" | diff want -
 	[ "${#lines[@]}" -eq 4 ]
 }
@@ -95,11 +96,15 @@ line() {
 	grep -q '^run demo: epoch 1, 1 start, 21.0s$' table
 	grep -q '^clock 10, rounds 2, merges 1, members 2.0, reports 2.0, h 4.0$' \
 		table
-	grep -q '^tokens 1500, wasted 100 (6.67%)$' table
-	grep -q '^bytes up 3.* (f32: 5.00 times as many), down .* (2.00 times)$' \
+	# Useful: 28 s of 40 that members were there, less 100 tokens of 1500.
+	grep -q '^tokens 1500, wasted 100 (6.67%), goodput 65%, uptime 100%$' \
 		table
-	grep -Eq '^a +here +10 +10 +1000 +0.50 +1 +100% +4.0 ' table
-	grep -Eq '^b +gone .* finite:1 +10.0s +2.500 .* 5.00 +0 B +-$' table
+	grep -q '^bytes up 3.* (f32: 5.00 times as many; 6.40 bits a value)' \
+		table
+	grep -q 'down 4.* (f32: 2.00 times as many; 16.00 bits a value)$' table
+	grep -Eq '^a +training +10 +10 +1000 +0.50 +1 +100% +4.0 ' table
+	grep -Eq '^b +away .* finite:1 +10.0s +2.500 .* 5.00 +0 B +- +5 +50%$' \
+		table
 }
 
 @test "a syncer that starts again goes on counting" {
@@ -115,8 +120,148 @@ line() {
 	run dl-stat -t tape
 	echo "$output"
 	# Ten steps before, two after; those made in between are nobody's.
-	[[ $(line a) = $'a\there\t12\t'* ]]
-	[[ $(line b) = $'b\tgone\t5\t5\t500\t'* ]]
+	[[ $(line a) = $'a\ttraining\t12\t'* ]]
+	[[ $(line b) = $'b\taway\t5\t5\t500\t'* ]]
+}
+
+@test "a table of fragments, and of who did what when" {
+	one_round >tape
+	run dl-stat -t -T fragments tape
+	[ "${lines[0]}" = "$(printf '# fragment\tversion\tcommitted\t%s' \
+		$'rounds\tmerges\tmembers\ttook-part\topen\tnorm')" ]
+	[ "${lines[1]}" = "$(printf '0\t1.1\t2023-11-14T22:13:27Z\t2\t1\t%s' \
+		$'2\t1\t1\t0.48')" ]
+	[ "${#lines[@]}" -eq 2 ]
+	printf '%s\n' $'# name\tnumber\tfrom\tto\tstate' \
+		$'a\t0\t0\t1\tunknown' $'a\t0\t1\t2\tjoining' \
+		$'a\t0\t2\t21.04\ttraining' $'b\t1\t0\t1\tunknown' \
+		$'b\t1\t1\t2\tjoining' $'b\t1\t2\t11\ttraining' \
+		$'b\t1\t11\t21.04\taway' >want
+	dl-stat -t -T timeline tape | diff want -
+	dl-stat -t -T history tape >history
+	# All of it is there, however it is cut.
+	awk -F '\t' 'NR > 1 { tokens += $2; wasted += $3; up += $12
+		training += $7; due += $8; refused += $14 } END {
+		print tokens, wasted, up, training, due, refused
+	}' history | grep -qx '1500 100 3200 28 40 1'
+}
+
+@test "who said that it leaves is gone, who comes back has trained on" {
+	{
+		start 0
+		join 0 a 0
+		join 0 b 0
+		step 1 a 1
+		step 1 b 1
+		event 2 leave a
+		event 3 drained b
+		event 3 leave b
+		# Cut off for 4 s, in which it made 4 steps.
+		join 6 a 5
+		step 7 a 6
+		event 8 step a '"clock":7,"steps":7,"tokens":700,"loss":"nan"'
+	} >tape
+	dl-stat -t -T timeline tape | cut -f 1,3-5 >got
+	printf '%s\n' $'# name\tfrom\tto\tstate' $'a\t0\t1\tjoining' \
+		$'a\t1\t8.01\ttraining' $'b\t0\t1\tjoining' \
+		$'b\t1\t3\ttraining' $'b\t3\t8.01\tgone' | diff - got
+	run dl-stat -t tape
+	[[ $(line a) = $'a\ttraining\t7\t'* ]]
+	[[ $(line b) = $'b\tgone\t1\t'* ]]
+}
+
+@test "one that makes no step for --stall is stalled from then on" {
+	{
+		start 0
+		join 0 a 0
+		join 0 b 0
+		step 10 a 1
+		step 10 b 1
+		step 100 b 5
+		step 200 a 6
+	} >tape
+	dl-stat -t -T timeline tape | awk '$1 == "a" { print $4 - $3, $5 }' >got
+	cat got
+	# To a bucket: 60 s in which it was not told yet, 130 until it stepped.
+	awk 'NR == 1 { exit !($1 > 9 && $2 == "joining") }' got
+	awk '$2 == "training" { t += $1 } $2 == "stalled" { s += $1 }
+		END { exit !(t > 59 && t < 62 && s > 129 && s < 131) }' got
+	dl-stat tape | grep 'uptime 63%'
+}
+
+@test "a tape that was moved away is read as one with what follows" {
+	one_round >whole
+	head -n 10 whole >tape
+	dl-stat -w 100ms -t -o now tape &
+	watcher=$!
+	for i in $(seq 600); do
+		[ -s now ] && break
+		sleep 0.05
+	done
+	mv tape tape.1
+	sed -n '11,$p' whole >tape.new
+	mv tape.new tape
+	for i in $(seq 600); do
+		dl-stat -t whole | cmp -s - now && break
+		sleep 0.05
+	done
+	kill "$watcher"
+	dl-stat -t whole | diff - now
+	cat tape.1 tape | dl-stat -t - | diff - now
+}
+
+@test "all figures as JSON, and back to the same" {
+	one_round >tape
+	dl-stat --json tape >figures
+	python3 - figures <<-'END'
+		import json, sys
+		f = json.load(open(sys.argv[1]))
+		assert f["format"] == "dl-stat 1" and f["run"] == "demo"
+		t, a, b = f["totals"], *f["members"]
+		assert t["tokens"] == 1500 and t["participation"] == 1
+		assert abs(t["goodput"] - 28 / 40 * 14 / 15) < 1e-9
+		assert t["up_bits"] == 6.4 and t["down_bits"] == 16
+		assert a["state"] == "training" and b["state"] == "away"
+		assert b["refused_finite"] == 1 and b["wasted"] == 100
+		assert b["away_ns"] == 10 * 10**9 and b["lag"] == 5
+		assert f["all"]["tokens"] == 1500
+		assert f["fragments"][0]["version"] == "1.1"
+		h = f["history"]
+		assert len(a["timeline"]) == len(h["buckets"])
+		assert sum(x["tokens"] for x in h["buckets"]) == 1500
+	END
+}
+
+@test "metrics for Prometheus are as its format says" {
+	one_round >tape
+	dl-stat --prometheus tape >metrics
+	python3 "$abs_top_srcdir/tests/cmd/metrics.py" metrics
+	grep -qx 'dl_run_tokens_total{run="demo"} 1500' metrics
+	grep -qx 'dl_learner_refused_total{run="demo",learner="b",reason="finite"} 1' \
+		metrics
+	grep -qx 'dl_learner_state{run="demo",learner="b",state="away"} 1' metrics
+	grep -qx 'dl_learner_state_seconds_total{run="demo",learner="b",state="away"} 10' \
+		metrics
+	grep -qx 'dl_run_last_event_timestamp_seconds{run="demo"} 1700000021' \
+		metrics
+	# Not one metric of an empty run is not a number that can be read.
+	start 0 | dl-stat --prometheus - >empty
+	python3 "$abs_top_srcdir/tests/cmd/metrics.py" empty
+	grep -qx 'dl_run_goodput_ratio{run="demo"} NaN' empty
+}
+
+@test "output is whole or not there" {
+	one_round >tape
+	dl-stat -t -o out tape
+	dl-stat -t tape | cmp - out
+	run dl-stat -t -o no/out tape
+	[ "$status" -eq 73 ]
+	run dl-stat -t --json tape
+	[ "$status" -eq 64 ]
+	run dl-stat --json -T members tape
+	[ "$status" -eq 64 ]
+	run dl-stat -T nothing tape
+	[ "$status" -eq 64 ]
 }
 
 @test "half a line at the end is left out and told" {

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "fuzz.h"
-#include "state/stat.h"
+#include "state/figures.h"
 
 enum {
 	PIPE_ROOM = 4096,
@@ -19,8 +19,8 @@ static void put_line(struct dl_buf *out, const struct dl_tape_line *l)
 	if (l->kind == DL_TAPE_START)
 		dl_tape_write_start(out, &l->start, l->wall, l->now);
 	else
-		dl_tape_write_event(
-			out, &l->event, &l->made, (uint32_t)l->versions, l->wall);
+		dl_tape_write_event(out, &l->event, &l->made,
+			(uint32_t)l->versions, l->wall);
 }
 
 static void check_spelling(const struct dl_tape_line *l)
@@ -36,6 +36,28 @@ static void check_spelling(const struct dl_tape_line *l)
 		memcmp(once.data, twice.data, once.len) != 0)
 		abort();
 	dl_tape_line_release(&again);
+	dl_buf_free(&once);
+	dl_buf_free(&twice);
+}
+
+/* What it came to goes through its text unchanged. */
+static void check_figures(struct dl_stat *s)
+{
+	struct dl_buf once = DL_BUF_INIT, twice = DL_BUF_INIT;
+	struct dl_stat again;
+
+	if (!s->totals.starts)
+		return;
+	dl_stat_settle(s);
+	dl_figures_write(&once, s);
+	dl_stat_init(&again);
+	if (dl_figures_parse(&again, (char *)once.data, once.len, NULL))
+		abort();
+	dl_figures_write(&twice, &again);
+	if (once.len != twice.len ||
+		memcmp(once.data, twice.data, once.len) != 0)
+		abort();
+	dl_stat_release(&again);
 	dl_buf_free(&once);
 	dl_buf_free(&twice);
 }
@@ -58,7 +80,7 @@ static void read_tape(int fd)
 	}
 	if (rc && rc != DL_NO && (rc != DL_DATA || !e.text[0]))
 		abort();
-	dl_stat_end(&s);
+	check_figures(&s);
 	dl_stat_release(&s);
 	dl_tape_line_release(&l);
 	dl_tape_reader_release(&r);
