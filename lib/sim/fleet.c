@@ -61,6 +61,8 @@ int is_calm(const struct world *w)
 
 static void drop(struct world *w, struct event *e)
 {
+	if (e->what == TO_SYNCER && e->sync.kind == DL_EV_PUSH)
+		dl_ledger_let_go(&w->ledger, e->record);
 	free(e->versions);
 	free(e->origins);
 	free(e->seqs);
@@ -279,7 +281,7 @@ static void make_nodes(struct world *w)
 		struct node *n = &w->node[m];
 
 		n->config = &c->learner[m];
-		snprintf(n->name, sizeof n->name, "learner-%06u", m);
+		snprintf(n->name, sizeof n->name, NODE_NAME "%06u", m);
 		n->link = dl_alloc_array(c->syncers, sizeof *n->link);
 		n->version = dl_alloc_array(w->fragments, sizeof *n->version);
 		post(w, n->config->start_ns, BORN)->m = m;

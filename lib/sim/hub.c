@@ -7,23 +7,17 @@
 
 #include "base/mem.h"
 
-static uint32_t find_node(const struct world *w, const char *name)
+/* The core's words name learners; ours end in their number. */
+static uint32_t find_node(const char *name)
 {
-	uint32_t low = 0, high = w->config->learners;
-
-	while (high - low > 1) {
-		uint32_t mid = low + (high - low) / 2;
-
-		if (strcmp(w->node[mid].name, name) <= 0)
-			low = mid;
-		else
-			high = mid;
-	}
-	return low;
+	return (uint32_t)strtoul(name + NODE_PREFIX, NULL, 10);
 }
 
-static void save(struct hub *h, uint32_t p)
+/* Only a syncer that can crash comes back to its store. */
+static void save(const struct world *w, struct hub *h, uint32_t p)
 {
+	if (!w->config->crash_ns)
+		return;
 	dl_sync_saved_release(&h->head);
 	dl_sync_save(h->core, p, &h->head);
 }
@@ -41,7 +35,7 @@ void hub_start(struct world *w, uint32_t s)
 				: dl_sync_new(&config);
 	h->gen = ++w->gens;
 	h->wake_at = INT64_MAX;
-	save(h, UINT32_MAX);
+	save(w, h, UINT32_MAX);
 	e = post_random(w, w->config->crash_ns, CRASH);
 	if (e) {
 		e->s = s;
@@ -61,7 +55,7 @@ void hub_collect(struct world *w, uint32_t s)
 	dl_sync_info(h->core, &info);
 	h->rounds += info.rounds;
 	for (size_t k = 0; dl_sync_learner(h->core, k, &i); k++) {
-		struct node *n = &w->node[find_node(w, i.name)];
+		struct node *n = &w->node[find_node(i.name)];
 
 		n->merged += i.merged_steps;
 		n->late += i.late_steps;
@@ -81,11 +75,34 @@ void hub_collect(struct world *w, uint32_t s)
 
 static void lose_held(struct world *w, struct hub *h, int over)
 {
-	for (size_t i = 0; i < h->helds; i++)
-		if (h->held[i].live && over)
+	for (size_t i = 0; i < h->helds; i++) {
+		if (!h->held[i].live)
+			continue;
+		if (over)
 			dl_ledger_fault(
 				&w->ledger, "push %zu was never released", i);
-	h->helds = 0;
+		dl_ledger_let_go(&w->ledger, h->held[i].record);
+	}
+	h->helds = h->held_free = 0;
+}
+
+static size_t hold(struct world *w, struct hub *h, size_t record)
+{
+	size_t place = h->held_free;
+
+	if (place < h->helds) {
+		h->held_free = h->held[place].free;
+	} else {
+		if (h->helds == h->held_cap) {
+			h->held_cap = h->held_cap ? 2 * h->held_cap : 64;
+			h->held = dl_resize(
+				h->held, h->held_cap, sizeof *h->held);
+		}
+		h->held_free = ++h->helds;
+	}
+	h->held[place] = (struct held){.record = record, .live = 1};
+	dl_ledger_hold(&w->ledger, record);
+	return place;
 }
 
 /* kill -9, or a SIGTERM that commits the merges in hand first. */
@@ -99,7 +116,7 @@ void hub_crash(struct world *w, uint32_t s, int graceful)
 				hub_commit(w, s, p);
 		if (!h->core)
 			return;
-		save(h, UINT32_MAX);
+		save(w, h, UINT32_MAX);
 	}
 	hub_collect(w, s);
 	h->crashes++;
@@ -139,7 +156,7 @@ static void do_tell(
 		[DL_ACT_END] = DL_LE_END,
 		[DL_ACT_BYE] = DL_LE_BYE,
 	};
-	uint32_t m = find_node(w, a->learner);
+	uint32_t m = find_node(a->learner);
 	struct event *e;
 
 	if (w->node[m].instance != a->instance)
@@ -218,11 +235,17 @@ static void do_merge(
 static void do_release(
 	struct world *w, struct hub *h, const struct dl_sync_action *a)
 {
-	if (a->push >= h->helds || !h->held[a->push].live)
+	struct held *x = &h->held[a->push];
+
+	if (a->push >= h->helds || !x->live) {
 		dl_ledger_fault(&w->ledger, "push %llu released twice",
 			(unsigned long long)a->push);
-	else
-		h->held[a->push].live = 0;
+		return;
+	}
+	dl_ledger_let_go(&w->ledger, x->record);
+	x->live = 0;
+	x->free = h->held_free;
+	h->held_free = a->push;
 }
 
 static void do_done(struct world *w, struct hub *h)
@@ -309,12 +332,7 @@ void hub_push(struct world *w, const struct event *e)
 	struct hub *h = &w->hub[e->s];
 	struct dl_sync_event ev = e->sync;
 
-	if (h->helds == h->held_cap) {
-		h->held_cap = h->held_cap ? 2 * h->held_cap : 64;
-		h->held = dl_resize(h->held, h->held_cap, sizeof *h->held);
-	}
-	ev.push = h->helds;
-	h->held[h->helds++] = (struct held){e->record, 1};
+	ev.push = hold(w, h, e->record);
 	h->push = e;
 	h->answers = 0;
 	hub_event(w, e->s, &ev);
@@ -336,7 +354,7 @@ void hub_commit(struct world *w, uint32_t s, uint32_t p)
 	struct dl_sync_action a = h->merge[p];
 	int dies = w->config->crash_ns && !is_calm(w) && chance(w, 0.002);
 
-	save(h, p);
+	save(w, h, p);
 	h->merges++;
 	h->version[p] = a.version;
 	h->merge[p] = (struct dl_sync_action){0};

@@ -11,6 +11,7 @@ void dl_ledger_init(struct dl_ledger *l, uint32_t learners, uint32_t fragments)
 {
 	*l = (struct dl_ledger){.learners = learners, .fragments = fragments};
 	l->learner = dl_alloc_array(learners, sizeof *l->learner);
+	l->closed = dl_alloc_array(learners, sizeof *l->closed);
 	l->unsent =
 		dl_alloc_array((size_t)learners * fragments, sizeof *l->unsent);
 }
@@ -18,6 +19,7 @@ void dl_ledger_init(struct dl_ledger *l, uint32_t learners, uint32_t fragments)
 void dl_ledger_release(struct dl_ledger *l)
 {
 	free(l->learner);
+	free(l->closed);
 	free(l->unsent);
 	free(l->push);
 	*l = (struct dl_ledger){0};
@@ -46,24 +48,39 @@ void dl_ledger_step(struct dl_ledger *l, uint32_t m)
 		++*unsent(l, m, p);
 }
 
-size_t dl_ledger_copy(struct dl_ledger *l, uint32_t m, uint32_t p,
-	uint64_t instance, uint64_t seq, uint64_t steps)
+static size_t take_place(struct dl_ledger *l)
 {
-	if (steps != *unsent(l, m, p) || !steps)
-		dl_ledger_fault(l, "a push claims %llu steps, %llu were made",
-			(unsigned long long)steps,
-			(unsigned long long)*unsent(l, m, p));
+	size_t place = l->free;
+
+	if (place < l->pushes) {
+		l->free = l->push[place].free;
+		return place;
+	}
 	if (l->pushes == l->cap) {
 		l->cap = l->cap ? 2 * l->cap : 256;
 		l->push = dl_resize(l->push, l->cap, sizeof *l->push);
 	}
-	l->push[l->pushes] = (struct dl_ledger_push){.learner = m,
+	l->free = ++l->pushes;
+	return place;
+}
+
+size_t dl_ledger_copy(struct dl_ledger *l, uint32_t m, uint32_t p,
+	uint64_t instance, uint64_t seq, uint64_t steps)
+{
+	size_t place = take_place(l);
+
+	if (steps != *unsent(l, m, p) || !steps)
+		dl_ledger_fault(l, "a push claims %llu steps, %llu were made",
+			(unsigned long long)steps,
+			(unsigned long long)*unsent(l, m, p));
+	l->push[place] = (struct dl_ledger_push){.learner = m,
 		.fragment = p,
 		.instance = instance,
 		.seq = seq,
-		.steps = *unsent(l, m, p)};
+		.steps = *unsent(l, m, p),
+		.holders = 1};
 	*unsent(l, m, p) = 0;
-	return l->pushes++;
+	return place;
 }
 
 void dl_ledger_apply(
@@ -122,6 +139,34 @@ static void add_push(struct dl_account *a, const struct dl_ledger_push *x)
 	a->late_pushes += x->fate == DL_FATE_LATE;
 }
 
+void dl_ledger_hold(struct dl_ledger *l, size_t push)
+{
+	l->push[push].holders++;
+}
+
+void dl_ledger_let_go(struct dl_ledger *l, size_t push)
+{
+	struct dl_ledger_push *x = &l->push[push];
+
+	if (--x->holders)
+		return;
+	add_push(&l->closed[x->learner], x);
+	x->free = l->free;
+	l->free = push;
+}
+
+static void add_account(struct dl_account *to, const struct dl_account *from)
+{
+	to->merged += from->merged;
+	to->late += from->late;
+	to->refused += from->refused;
+	to->lost += from->lost;
+	to->out += from->out;
+	to->pushes += from->pushes;
+	to->merged_pushes += from->merged_pushes;
+	to->late_pushes += from->late_pushes;
+}
+
 uint64_t dl_ledger_unsent(const struct dl_ledger *l, uint32_t m)
 {
 	uint64_t sum = 0;
@@ -136,7 +181,8 @@ void dl_ledger_sum(
 {
 	*out = l->learner[m];
 	out->unsent = dl_ledger_unsent(l, m);
+	add_account(out, &l->closed[m]);
 	for (size_t i = 0; i < l->pushes; i++)
-		if (l->push[i].learner == m)
+		if (l->push[i].holders && l->push[i].learner == m)
 			add_push(out, &l->push[i]);
 }

@@ -35,14 +35,17 @@ struct dl_ledger_push {
 	uint32_t learner, fragment;
 	uint64_t instance, seq, steps;
 	enum dl_fate fate;
+	uint32_t holders; /* 0: its place is free */
+	size_t free;	  /* ... and this is the next such */
 };
 
 struct dl_ledger {
 	uint32_t learners, fragments;
 	struct dl_account *learner; /* without unsent and what pushes hold */
+	struct dl_account *closed;  /* of pushes that nobody holds any more */
 	uint64_t *unsent;	    /* learners x fragments */
 	struct dl_ledger_push *push;
-	size_t pushes, cap;
+	size_t pushes, cap, free; /* places; the first free one, or pushes */
 	char fault[200]; /* the first rule that was broken */
 };
 
@@ -54,9 +57,12 @@ void dl_ledger_fault(struct dl_ledger *l, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
 void dl_ledger_step(struct dl_ledger *l, uint32_t m);
-/* A copy was made for a push that claims steps; returns its number. */
+/* A copy was made for a push that claims steps; returns its number, which is
+ * good as long as somebody holds the push. The caller does. */
 size_t dl_ledger_copy(struct dl_ledger *l, uint32_t m, uint32_t p,
 	uint64_t instance, uint64_t seq, uint64_t steps);
+void dl_ledger_hold(struct dl_ledger *l, size_t push);
+void dl_ledger_let_go(struct dl_ledger *l, size_t push);
 void dl_ledger_apply(
 	struct dl_ledger *l, uint32_t m, const struct dl_learn_action *a);
 void dl_ledger_fate(struct dl_ledger *l, size_t push, enum dl_fate fate);

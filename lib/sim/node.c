@@ -82,8 +82,9 @@ void node_check(struct world *w, uint32_t m)
 			(unsigned long long)i.unsent);
 }
 
-static void forget_kept(struct node *n, size_t i)
+static void forget_kept(struct world *w, struct node *n, size_t i)
 {
+	dl_ledger_let_go(&w->ledger, n->kept[i].record);
 	n->kept[i] = n->kept[--n->kepts];
 }
 
@@ -109,7 +110,7 @@ static void end_process(struct world *w, struct node *n)
 	n->line.clock = dl_learn_clock(n->core);
 	for (uint32_t s = 0; s < w->config->syncers; s++)
 		close_link(w, m, s);
-	for (; n->kepts; forget_kept(n, 0))
+	for (; n->kepts; forget_kept(w, n, 0))
 		dl_ledger_fate(&w->ledger, n->kept[0].record, DL_FATE_LOST);
 	dl_ledger_reset(&w->ledger, m);
 	dl_learn_free(n->core);
@@ -194,7 +195,7 @@ static void do_release(
 			"released too early",
 			n->name, (unsigned long long)x->seq, x->fragment);
 	dl_ledger_fate(&w->ledger, n->kept[i].record, DL_FATE_LOST);
-	forget_kept(n, i);
+	forget_kept(w, n, i);
 }
 
 static void do_go(struct world *w, struct node *n)
@@ -331,7 +332,7 @@ static void tell_failures(struct world *w, struct node *n)
 		ev.seq = k->push.seq;
 		n->failed += w->ledger.push[k->record].steps;
 		dl_ledger_fate(&w->ledger, k->record, DL_FATE_LOST);
-		forget_kept(n, i);
+		forget_kept(w, n, i);
 		tell_core(w, n, &ev);
 	}
 	n->broken = 0;

@@ -76,6 +76,8 @@ void send_up(struct world *w, uint32_t m, uint32_t s,
 	e->sync = *ev;
 	e->sync.learner = n->name;
 	e->sync.instance = n->instance;
+	if (ev->kind == DL_EV_PUSH)
+		dl_ledger_hold(&w->ledger, record);
 	e->lie = n->config->liar && chance(w, 0.3);
 	if (!e->lie)
 		return;

@@ -9,6 +9,10 @@
 #include "sim/fleet.h"
 #include "sim/queue.h"
 
+/* Learners are called so, with their number behind. */
+#define NODE_NAME "learner-"
+enum { NODE_PREFIX = sizeof NODE_NAME - 1 };
+
 /* A connection of a learner to a syncer; gen tells it from earlier ones. */
 struct link {
 	int up;
@@ -53,6 +57,7 @@ struct node {
 struct held {
 	size_t record;
 	int live;
+	size_t free; /* when not: the next such */
 };
 
 /* A syncer: its store and whatever process runs on it. */
@@ -63,7 +68,7 @@ struct hub {
 	struct dl_sync_saved head;
 	int64_t wake_at; /* the earliest wake that was asked for */
 	struct held *held;
-	size_t helds, held_cap;
+	size_t helds, held_cap, held_free; /* as places of the ledger */
 	struct dl_sync_action *merge; /* P: in hand, or no parts */
 	struct dl_version *version;   /* P: the last made */
 	uint64_t rounds, merges, crashes;
