@@ -157,12 +157,27 @@ static void hub_happens(struct world *w, const struct event *e)
 		hub_crash(w, e->s, chance(w, 0.5));
 }
 
+/* How long the end may take: two deadlines of the syncer's, and whatever else
+ * was under way. */
+static int64_t patience(const struct world *w)
+{
+	const struct dl_fleet_config *c = w->config;
+	int64_t t = 2 * c->sync.end_ns + 10 * c->restart_ns + 10 * c->down_ns +
+		    10 * c->cut_for_ns + 10 * c->load_ns + 10 * c->detect_ns +
+		    10 * c->merge_ns;
+
+	for (uint32_t m = 0; m < c->learners; m++)
+		t += 20 * c->learner[m].step_ns + 4 * c->learner[m].delay_ns +
+		     4 * w->fragments * c->learner[m].transfer_ns;
+	return is_calm(w) ? t : 20 * t;
+}
+
 static void ask_for_end(struct world *w)
 {
 	if (w->ending)
 		return;
 	w->ending = 1;
-	w->end_at = w->now;
+	w->end_by = w->now + patience(w);
 	for (uint32_t s = 0; s < w->config->syncers; s++)
 		if (w->hub[s].core)
 			hub_plain(w, s, DL_EV_END);
@@ -229,21 +244,6 @@ static int has_reached_end(const struct world *w)
 	       (c->steps && clock >= c->steps);
 }
 
-/* How long the end may take: two deadlines of the syncer's, and whatever else
- * was under way. */
-static int64_t patience(const struct world *w)
-{
-	const struct dl_fleet_config *c = w->config;
-	int64_t t = 2 * c->sync.end_ns + 10 * c->restart_ns + 10 * c->down_ns +
-		    10 * c->cut_for_ns + 10 * c->load_ns + 10 * c->detect_ns +
-		    10 * c->merge_ns;
-
-	for (uint32_t m = 0; m < c->learners; m++)
-		t += 20 * c->learner[m].step_ns + 4 * c->learner[m].delay_ns +
-		     4 * w->fragments * c->learner[m].transfer_ns;
-	return is_calm(w) ? t : 20 * t;
-}
-
 /* Does a learner that was there when all syncers were done still run? */
 static int is_awaited(const struct world *w)
 {
@@ -265,7 +265,7 @@ static void go(struct world *w)
 		if (w->over == w->config->syncers &&
 			!(w->config->calm_end && is_awaited(w)))
 			return;
-		if (w->ending && w->now - w->end_at > patience(w))
+		if (w->ending && w->now > w->end_by)
 			dl_ledger_fault(&w->ledger, "the run does not end");
 	}
 	if (!w->ledger.fault[0])

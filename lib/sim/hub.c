@@ -10,7 +10,11 @@
 /* The core's words name learners; ours end in their number. */
 static uint32_t find_node(const char *name)
 {
-	return (uint32_t)strtoul(name + NODE_PREFIX, NULL, 10);
+	uint32_t m = 0;
+
+	for (name += NODE_PREFIX; *name; name++)
+		m = 10 * m + (uint32_t)(*name - '0');
+	return m;
 }
 
 /* Only a syncer that can crash comes back to its store. */

@@ -127,7 +127,7 @@ struct world {
 	struct dl_ledger ledger;
 	int ending;
 	uint32_t over; /* syncers whose run is */
-	int64_t end_at;
+	int64_t end_by; /* the end is over by then, or it hangs */
 };
 
 /* fleet.c */

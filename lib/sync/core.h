@@ -19,6 +19,7 @@ enum { MEMBER = 1, REPORTED = 2 };
 
 struct learner {
 	char name[DL_NAME_MAX + 1];
+	size_t rank; /* among all of the run, in byte order of names */
 	struct instance *instance; /* newest last */
 	size_t instances;
 	int connected;
@@ -108,6 +109,8 @@ struct dl_sync {
 	int64_t back_by; /* ... and when an end waits for them no more; 0: not
 			  * before the first event */
 	struct fragment *fragment;
+	uint32_t *open; /* fragments with an open round, in order */
+	size_t opens;
 	struct dl_sync_action *action; /* queue: [taken, n) */
 	size_t action_at, actions, action_cap;
 	enum phase phase;
@@ -168,6 +171,8 @@ void sort_norms(struct fragment *f);
 
 /* round.c */
 void consider_rounds(struct dl_sync *s);
+void begin_round(struct dl_sync *s, uint32_t p, uint64_t step);
+void end_round(struct dl_sync *s, uint32_t p);
 void check_round(struct dl_sync *s, uint32_t p);
 void check_rounds(struct dl_sync *s);
 void close_round(struct dl_sync *s, uint32_t p);

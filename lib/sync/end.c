@@ -22,12 +22,8 @@ void begin_end(struct dl_sync *s)
 
 		if (!serves(s, p))
 			continue;
-		if (!f->open) {
-			f->open = 1;
-			f->round_step = s->clock;
-			f->opened_at = s->now;
-			s->rounds++;
-		}
+		if (!f->open)
+			begin_round(s, p, s->clock);
 		pushes_move(&f->round, &f->waiting);
 		for (size_t i = 0; i < s->heres; i++)
 			if (is_live(s, s->here[i]))
@@ -75,7 +71,7 @@ static void close_all(struct dl_sync *s)
 		if (f->round.n)
 			close_round(s, p);
 		else
-			f->open = 0;
+			end_round(s, p);
 	}
 }
 

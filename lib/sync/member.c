@@ -49,6 +49,8 @@ struct learner *make_learner(struct dl_sync *s, const char *name)
 		(s->learners - i) * sizeof *s->learner);
 	s->learners++;
 	l = s->learner[i] = dl_alloc(sizeof *l);
+	for (size_t k = i; k < s->learners; k++)
+		s->learner[k]->rank = k;
 	memcpy(l->name, name, strlen(name) + 1);
 	l->got = dl_alloc_array(s->fragments, sizeof *l->got);
 	l->pushed_steps = dl_alloc_array(s->fragments, sizeof *l->pushed_steps);

@@ -60,16 +60,39 @@ static void report(
 		f->tally.reported++;
 }
 
-static void open_round(struct dl_sync *s, uint32_t p, uint64_t step)
+void begin_round(struct dl_sync *s, uint32_t p, uint64_t step)
 {
 	struct fragment *f = &s->fragment[p];
+	size_t i = s->opens++;
 
+	for (; i > 0 && s->open[i - 1] > p; i--)
+		s->open[i] = s->open[i - 1];
+	s->open[i] = p;
 	f->open = 1;
 	f->tallied = 0;
 	f->round_step = step;
 	f->opened_at = s->now;
 	f->quorum_at = f->close_at = INT64_MAX;
 	s->rounds++;
+}
+
+void end_round(struct dl_sync *s, uint32_t p)
+{
+	size_t i = 0;
+
+	while (s->open[i] != p)
+		i++;
+	s->opens--;
+	memmove(s->open + i, s->open + i + 1,
+		(s->opens - i) * sizeof *s->open);
+	s->fragment[p].open = 0;
+}
+
+static void open_round(struct dl_sync *s, uint32_t p, uint64_t step)
+{
+	struct fragment *f = &s->fragment[p];
+
+	begin_round(s, p, step);
 	for (size_t i = 0; i < s->learners; i++) {
 		s->learner[i]->flag[p] = 0;
 		if (is_live(s, s->learner[i]))
@@ -192,8 +215,14 @@ void check_round(struct dl_sync *s, uint32_t p)
 
 void check_rounds(struct dl_sync *s)
 {
-	for (uint32_t p = 0; p < s->fragments; p++)
+	size_t i = 0;
+
+	while (i < s->opens) {
+		uint32_t p = s->open[i];
+
 		check_round(s, p);
+		i += s->fragment[p].open ? 1 : 0;
+	}
 }
 
 int64_t round_wake(const struct dl_sync *s, uint32_t p)
@@ -215,10 +244,9 @@ int64_t round_wake(const struct dl_sync *s, uint32_t p)
 static int by_learner(const void *a, const void *b)
 {
 	const struct push *x = a, *y = b;
-	int c = strcmp(x->from->name, y->from->name);
 
-	if (c)
-		return c;
+	if (x->from != y->from)
+		return x->from->rank < y->from->rank ? -1 : 1;
 	if (x->instance != y->instance)
 		return x->instance < y->instance ? -1 : 1;
 	return (x->seq > y->seq) - (x->seq < y->seq);
@@ -286,7 +314,7 @@ void close_round(struct dl_sync *s, uint32_t p)
 		}
 		l->flag[p] = 0;
 	}
-	f->open = 0;
+	end_round(s, p);
 	if (f->round_step > f->step)
 		f->step = f->round_step;
 	pushes_move(&f->merge, &f->round);

@@ -34,6 +34,7 @@ static struct dl_sync *make(const struct dl_sync_config *c)
 	s->config = *c;
 	s->fragments = c->schedule.fragments;
 	s->fragment = dl_alloc_array(s->fragments, sizeof *s->fragment);
+	s->open = dl_alloc_array(s->fragments, sizeof *s->open);
 	s->end_at = INT64_MAX;
 	s->lives = 1;
 	s->live_until = INT64_MAX;
@@ -71,6 +72,7 @@ void dl_sync_free(struct dl_sync *s)
 	free(s->learner);
 	free(s->here);
 	free(s->fragment);
+	free(s->open);
 	free(s->action);
 	free(s);
 }
@@ -206,8 +208,8 @@ int64_t dl_sync_wake(const struct dl_sync *s)
 {
 	int64_t wake = end_wake(s);
 
-	for (uint32_t p = 0; p < s->fragments; p++) {
-		int64_t t = round_wake(s, p);
+	for (size_t i = 0; i < s->opens; i++) {
+		int64_t t = round_wake(s, s->open[i]);
 
 		if (t < wake)
 			wake = t;
