@@ -3,7 +3,9 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/file.h"
 #include "base/num.h"
 #include "cmd/cmd.h"
 #include "cmd/codec.h"
@@ -11,6 +13,7 @@
 #include "cmd/sim.h"
 #include "cmd/table.h"
 #include "sim/bandwidth.h"
+#include "sim/measured.h"
 #include "tensor/layout.h"
 
 enum { FRAGMENTS_MOST = 100000, LEARNERS_MOST = 100000 };
@@ -30,6 +33,8 @@ enum {
 	MERGE,
 	LARGEST,
 	LINK,
+	MEASURED,
+	WAIT,
 };
 
 static const struct option options[] = {
@@ -52,6 +57,8 @@ static const struct option options[] = {
 	{"largest", required_argument, NULL, LARGEST},
 	{"utilisation", required_argument, NULL, 'u'},
 	{"link", required_argument, NULL, LINK},
+	{"measured", required_argument, NULL, MEASURED},
+	{"wait", no_argument, NULL, WAIT},
 	CMD_TABLE_LONG,
 	CMD_LONG,
 	{0},
@@ -61,12 +68,19 @@ static const char *const columns[] = {"system", "push", "sites", "gbit",
 	"utilisation", "carried", "sustained_gbit", "mean_gbit", "peak_gbit",
 	"effective_h", "takes", "hidden", "exposed", "behind", NULL};
 
+static const char *const measured_columns[] = {"learners", "fragments", "h",
+	"tau", "values", "push_bits", "global_bits", "step_time", "gbit",
+	"measured", "predicted", "correction", "measured_gbit",
+	"predicted_gbit", NULL};
+
 struct settings {
 	struct dl_bandwidth_config c;
 	struct cmd_table table;
 	struct sim_list modes, codecs, sites, utilisations, links;
 	enum dl_codec gradient, global;
-	int same; /* global values have the codec of pushes */
+	int same;	      /* global values have the codec of pushes */
+	const char *measured; /* a tape, of learners that waited or not */
+	int wait;
 };
 
 static const double giga = 1e9;
@@ -155,6 +169,12 @@ static void parse_model(struct settings *s, int opt)
 	case GRADIENT:
 		s->gradient = cmd_codec("--gradient", optarg);
 		break;
+	case MEASURED:
+		s->measured = optarg;
+		break;
+	case WAIT:
+		s->wait = 1;
+		break;
 	default:
 		if (!cmd_table_option(&s->table, opt))
 			cmd_common_option(opt);
@@ -221,10 +241,28 @@ static int parse_list(struct settings *s, int opt)
 	return 1;
 }
 
+/* What was not said: of the paper's run, or of a tape's, for which the model
+ * begins with nothing that the tape does not tell. */
+static void fill(struct settings *s)
+{
+	struct dl_bandwidth_config usual;
+
+	dl_bandwidth_config_default(&usual);
+	if (s->c.latency < 0)
+		s->c.latency = s->measured ? 0 : usual.latency;
+	if (s->c.merge < 0)
+		s->c.merge = s->measured ? 0 : usual.merge;
+	if (s->c.step <= 0 && !s->measured)
+		s->c.step = usual.step;
+}
+
 static void parse(struct settings *s, int argc, char **argv)
 {
 	int opt;
 
+	dl_bandwidth_config_default(&s->c);
+	s->c.latency = s->c.merge = -1;
+	s->c.step = 0;
 	while ((opt = getopt_long(argc, argv, CMD_SHORT "m:n:H:t:u:", options,
 			NULL)) != -1)
 		if (!parse_list(s, opt) && !parse_run(&s->c, opt))
@@ -234,6 +272,11 @@ static void parse(struct settings *s, int argc, char **argv)
 	for (size_t i = 0; i < s->sites.n; i++)
 		if (s->sites.item[i] < 2)
 			cmd_usage("--sites: one site exchanges nothing");
+	if (s->measured && s->links.n != 1)
+		cmd_usage("--measured: say what the --link was");
+	if (s->wait && !s->measured)
+		cmd_usage("--wait: without --measured");
+	fill(s);
 }
 
 static void put(struct cmd_table *t, double v)
@@ -308,6 +351,71 @@ static void put_system(
 	}
 }
 
+static void put_measured(struct settings *s, const struct dl_measured *m)
+{
+	struct cmd_table *t = &s->table;
+	struct dl_traffic tr;
+	double rate = s->links.item[0], predicted = 1;
+	double bytes = fmax(m->bytes_up, m->bytes_down);
+
+	/* Each learner has a link to a syncer. */
+	s->c.apart = 1;
+	s->c.learners = 1;
+	dl_traffic_of(&tr, &s->c, DL_DECOUPLED);
+	if (s->wait)
+		predicted = dl_traffic_carried(&tr, rate);
+	put(t, m->learners);
+	put(t, s->c.fragments);
+	put(t, (double)s->c.h);
+	put(t, (double)s->c.tau);
+	cmd_table_number(t, "%.0f", s->c.values);
+	put(t, s->c.up);
+	put(t, s->c.down);
+	put(t, s->c.step);
+	put(t, rate / giga);
+	put(t, 100 * m->utilisation);
+	put(t, 100 * predicted);
+	put(t, predicted / m->utilisation);
+	put(t, 8 * bytes / m->seconds / giga);
+	put(t, predicted * dl_traffic_mean(&tr) / giga);
+}
+
+static int measured(struct settings *s)
+{
+	struct dl_measured m;
+	struct dl_err e;
+	const char *place = "standard input";
+	int fd = STDIN_FILENO, rc = 0;
+
+	if (strcmp(s->measured, "-") != 0) {
+		place = s->measured;
+		rc = dl_open_read(place, &fd, &e);
+	}
+	if (!rc)
+		rc = dl_measured_read(&m, &s->c, fd, place, &e);
+	if (rc)
+		return cmd_fail(&e);
+	s->table.column = measured_columns;
+	put_measured(s, &m);
+	cmd_table_print(&s->table);
+	return cmd_flush();
+}
+
+static void put_all(struct settings *s)
+{
+	for (size_t i = 0; i < s->sites.n; i++)
+		for (size_t k = 0; k < s->modes.n; k++) {
+			int system = (int)s->modes.item[k];
+			size_t codecs =
+				system == DL_DATA_PARALLEL ? 1 : s->codecs.n;
+
+			s->c.sites = (uint32_t)s->sites.item[i];
+			for (size_t j = 0; j < codecs; j++)
+				put_system(s, (enum dl_bandwidth_system)system,
+					(enum dl_codec)s->codecs.item[j]);
+		}
+}
+
 int sim_bandwidth(int argc, char **argv)
 {
 	struct settings s = {.table.column = columns,
@@ -320,19 +428,10 @@ int sim_bandwidth(int argc, char **argv)
 		.gradient = DL_CODEC_BF16,
 		.same = 1};
 
-	dl_bandwidth_config_default(&s.c);
 	parse(&s, argc, argv);
-	for (size_t i = 0; i < s.sites.n; i++)
-		for (size_t k = 0; k < s.modes.n; k++) {
-			int system = (int)s.modes.item[k];
-			size_t codecs =
-				system == DL_DATA_PARALLEL ? 1 : s.codecs.n;
-
-			s.c.sites = (uint32_t)s.sites.item[i];
-			for (size_t j = 0; j < codecs; j++)
-				put_system(&s, (enum dl_bandwidth_system)system,
-					(enum dl_codec)s.codecs.item[j]);
-		}
+	if (s.measured)
+		return measured(&s);
+	put_all(&s);
 	cmd_table_print(&s.table);
 	return cmd_flush();
 }

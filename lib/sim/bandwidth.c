@@ -56,8 +56,9 @@ void dl_traffic_of(struct dl_traffic *t, const struct dl_bandwidth_config *c,
 	int whole = system == DL_DATA_PARALLEL || system == DL_DILOCO;
 	double fragment = c->values / c->fragments;
 
-	*t = (struct dl_traffic){
-		.exchanges = whole ? 1 : c->fragments, .period = h * c->step};
+	*t = (struct dl_traffic){.exchanges = whole ? 1 : c->fragments,
+		.period = h * c->step,
+		.together = 1};
 	if (system == DL_DATA_PARALLEL)
 		all_reduce(t, c, c->values * c->gradient);
 	else if (system == DL_DILOCO)
@@ -71,10 +72,12 @@ void dl_traffic_of(struct dl_traffic *t, const struct dl_bandwidth_config *c,
 	if (!whole)
 		t->serial *= c->largest;
 	t->peak = ceil(t->exchanges / h) * t->busy / c->step;
-	if (!whole)
+	if (!whole) {
 		t->hidden = (double)c->tau * c->step;
-	else if (system == DL_DATA_PARALLEL)
+		t->together += floor((double)c->tau * c->fragments / h);
+	} else if (system == DL_DATA_PARALLEL) {
 		t->hidden = c->backward * c->step;
+	}
 }
 
 double dl_traffic_takes(const struct dl_traffic *t, double rate)
@@ -82,31 +85,41 @@ double dl_traffic_takes(const struct dl_traffic *t, double rate)
 	return t->serial / rate + t->fixed;
 }
 
-double dl_traffic_utilisation(const struct dl_traffic *t, double rate)
+static double share(const struct dl_traffic *t, double rate, double together)
 {
 	double exposed = fmax(dl_traffic_takes(t, rate) - t->hidden, 0);
 
-	return t->period / (t->period + t->exchanges * exposed);
+	return t->period / (t->period + t->exchanges * exposed / together);
 }
 
-double dl_traffic_carried(const struct dl_traffic *t, double rate)
-{
-	double share = 1 / dl_traffic_stretch(t, rate);
-
-	return fmin(dl_traffic_utilisation(t, rate), share);
-}
-
-double dl_traffic_need(const struct dl_traffic *t, double utilisation)
+static double need(
+	const struct dl_traffic *t, double utilisation, double together)
 {
 	double exposed = t->period * (1 / utilisation - 1) / t->exchanges;
-	double left = t->hidden + exposed - t->fixed;
+	double left = t->hidden + exposed * together - t->fixed;
 
 	return left > 0 ? t->serial / left : INFINITY;
 }
 
+double dl_traffic_utilisation(const struct dl_traffic *t, double rate)
+{
+	return share(t, rate, 1);
+}
+
+double dl_traffic_carried(const struct dl_traffic *t, double rate)
+{
+	return fmin(
+		share(t, rate, t->together), 1 / dl_traffic_stretch(t, rate));
+}
+
+double dl_traffic_need(const struct dl_traffic *t, double utilisation)
+{
+	return need(t, utilisation, 1);
+}
+
 double dl_traffic_sustained(const struct dl_traffic *t, double utilisation)
 {
-	return fmax(dl_traffic_need(t, utilisation),
+	return fmax(need(t, utilisation, t->together),
 		utilisation * dl_traffic_mean(t));
 }
 

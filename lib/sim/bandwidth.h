@@ -47,7 +47,8 @@ struct dl_traffic {
 	double fixed;  /* seconds of an exchange, whatever the link */
 	double hidden; /* seconds of it that cost nothing */
 	double exchanges, period; /* so many in so many seconds of steps */
-	double peak; /* most bits that are due in a step, over its time */
+	double together; /* exchanges under way that a wait helps at once */
+	double peak;	 /* most bits that are due in a step, over its time */
 };
 void dl_traffic_of(struct dl_traffic *t, const struct dl_bandwidth_config *c,
 	enum dl_bandwidth_system system);
@@ -59,7 +60,7 @@ double dl_traffic_takes(const struct dl_traffic *t, double rate);
 /* Share of the time spent on steps, were that so of all; the paper's. */
 double dl_traffic_utilisation(const struct dl_traffic *t, double rate);
 /* The same on a link that carries exchanges one after another, so that they
- * also wait for each other. */
+ * wait for each other, but a wait for one gives the others time, too. */
 double dl_traffic_carried(const struct dl_traffic *t, double rate);
 /* Rates for such utilisations; infinite when latency alone is too much. */
 double dl_traffic_need(const struct dl_traffic *t, double utilisation);
