@@ -14,3 +14,12 @@ const struct dl_kernels *dl_kernels(void)
 
 	return table[dl_cpu_level()];
 }
+
+/* Halves are added until one is left. */
+double dl_lanes_total(double lane[DL_LANES])
+{
+	for (int half = DL_LANES / 2; half; half /= 2)
+		for (int j = 0; j < half; j++)
+			lane[j] += lane[j + half];
+	return lane[0];
+}

@@ -5,6 +5,11 @@
  * of threads or the CPU: they are combined in byte order of learner names,
  * norms are summed in double over fixed blocks that are added in order, and a
  * merged element is summed in double and rounded once.
+ *
+ * The length of the mean direction comes from inner products (merge/gram.h). A
+ * product has an error of double's, in proportion to 1 where the length is
+ * small; so below 1/16 the length is summed from the elements instead, and
+ * rda's turn to the mean, below 1/64, goes by one as exact as the norms are.
  */
 #ifndef DL_MERGE_MERGE_H
 #define DL_MERGE_MERGE_H
@@ -34,7 +39,7 @@ struct dl_contribution {
 	/* New minus base, packed as the fragment; or NULL, and then read is
 	 * called, from any thread and more than once, so that pushes can stay
 	 * encoded until they are merged. What it reads lies in one segment,
-	 * DL_MERGE_BLOCK at most, and starts a multiple of DL_MERGE_BLOCK / 4
+	 * DL_MERGE_BLOCK at most, and starts a multiple of DL_MERGE_BLOCK / 8
 	 * after the segment's start. */
 	const float *delta;
 	dl_read_fn *read;

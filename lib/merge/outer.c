@@ -4,6 +4,7 @@
 
 #include "merge/blocks.h"
 #include "merge/kernels.h"
+#include "merge/strip.h"
 
 struct step {
 	const struct dl_kernels *k;
@@ -14,22 +15,31 @@ struct step {
 	float *theta, *momentum;
 };
 
+void dl_outer_strip(const struct dl_kernels *k, const struct dl_outer *outer,
+	enum dl_rule rule, float *next, const float *theta, float *momentum,
+	const float *update, size_t n)
+{
+	float lr = outer->lr, mu = outer->mu;
+
+	/* theta + update is theta - 1 * -update, to the bit. */
+	if (rule == DL_STAT || rule == DL_LAST)
+		k->descend(next, theta, update, 1, n);
+	else if (mu == 0)
+		k->descend(next, theta, update, lr, n);
+	else
+		(outer->nesterov ? k->nesterov : k->momentum)(
+			next, theta, momentum, update, lr, mu, n);
+}
+
 static void step_block(void *ctx, size_t i)
 {
 	const struct step *s = ctx;
 	const struct dl_block *b = &s->blocks[i];
-	enum dl_rule rule = s->segments[b->segment].rule;
-	const float *update = s->update + b->offset;
 	float *theta = s->theta + b->offset;
-	float lr = s->outer->lr, mu = s->outer->mu;
 
-	if (rule == DL_STAT || rule == DL_LAST)
-		s->k->add(theta, 1, update, b->n);
-	else if (mu == 0)
-		s->k->descend(theta, update, lr, b->n);
-	else
-		(s->outer->nesterov ? s->k->nesterov : s->k->momentum)(
-			theta, s->momentum + b->offset, update, lr, mu, b->n);
+	dl_outer_strip(s->k, s->outer, s->segments[b->segment].rule, theta,
+		theta, s->momentum ? s->momentum + b->offset : NULL,
+		s->update + b->offset, b->n);
 }
 
 void dl_outer_step(struct dl_pool *pool, const struct dl_outer *outer,

@@ -265,7 +265,7 @@ static void test_norm(void)
 
 int main(void)
 {
-	static const size_t learners[] = {1, 2, 3, 8, 16};
+	static const size_t learners[] = {1, 2, 3, 8, 17};
 
 	ok(dl_merge_weight(300, 3) == 30000 && dl_merge_weight(0, 3) == 0 &&
 			dl_merge_weight(3, 0) == 0,

@@ -1,0 +1,125 @@
+#include "merge/gram.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "merge/blocks.h"
+#include "merge/kernels.h"
+#include "merge/strip.h"
+
+/* All deltas' strips stay in the nearest cache: each is wanted as often as
+ * there are others. */
+enum { STRIP = 512 };
+
+struct gram {
+	const struct dl_kernels *k;
+	const struct dl_segment *segments;
+	struct dl_block *blocks;
+	const struct dl_contribution *const *who;
+	size_t m, pairs;
+	int all;
+	double *sum; /* [block][pair], the pairs (i, j >= i) in order */
+};
+
+double dl_gram_block(const float *x, const float *y, size_t n)
+{
+	return dl_kernels()->dot(x, y, n);
+}
+
+/* Up to a whole tile. */
+static size_t tiles_of(size_t m)
+{
+	return (m + DL_GRAM_TILE - 1) / DL_GRAM_TILE * DL_GRAM_TILE;
+}
+
+/* What is beyond the m deltas repeats the last. */
+static void add_strip(const struct gram *g, size_t at, size_t n,
+	double (*lane)[DL_GRAM_MOST][DL_LANES])
+{
+	size_t tiles = tiles_of(g->m);
+	float scratch[DL_GRAM_MOST][STRIP];
+	const float *x[DL_GRAM_MOST];
+
+	for (size_t j = 0; j < tiles; j++)
+		x[j] = j < g->m ? dl_strip(g->who[j], at, n, scratch[j])
+				: x[j - 1];
+	g->k->gram(lane, x, tiles, n);
+}
+
+static void gram_block(void *ctx, size_t i)
+{
+	const struct gram *g = ctx;
+	const struct dl_block *b = &g->blocks[i];
+	double lane[DL_GRAM_MOST][DL_GRAM_MOST][DL_LANES];
+	double *sum = g->sum + i * g->pairs;
+	size_t tiles = tiles_of(g->m);
+
+	for (size_t x = 0; x < tiles; x++)
+		memset(lane[x], 0, tiles * sizeof lane[x][0]);
+	for (size_t at = 0; at < b->n; at += STRIP)
+		add_strip(g, b->offset + at,
+			b->n - at < STRIP ? b->n - at : STRIP, lane);
+	for (size_t x = 0; x < g->m; x++)
+		for (size_t y = x; y < g->m; y++)
+			*sum++ = dl_lanes_total(lane[x][y]);
+}
+
+/* Those that are not rda need the squares only. */
+static void square_block(void *ctx, size_t i)
+{
+	const struct gram *g = ctx;
+	const struct dl_block *b = &g->blocks[i];
+	double *sum = g->sum + i * g->pairs;
+	float scratch[DL_MERGE_BLOCK];
+
+	for (size_t j = 0; j < g->m; sum += g->m - j, j++)
+		*sum = g->k->square(
+			dl_strip(g->who[j], b->offset, b->n, scratch), b->n);
+}
+
+static void take_block(void *ctx, size_t i)
+{
+	const struct gram *g = ctx;
+
+	if (g->segments[g->blocks[i].segment].rule == DL_RDA)
+		gram_block(ctx, i);
+	else if (g->all)
+		square_block(ctx, i);
+}
+
+/* Adds a block's products to its segment's. */
+static void add_block(const struct gram *g, size_t block, double *product)
+{
+	const double *sum = g->sum + block * g->pairs;
+
+	product += g->blocks[block].segment * g->m * g->m;
+	for (size_t i = 0; i < g->m; i++)
+		for (size_t j = i; j < g->m; j++)
+			product[i * g->m + j] += *sum++;
+}
+
+void dl_gram(struct dl_pool *pool, const struct dl_segment *segments,
+	size_t nsegments, const struct dl_contribution *const *who, size_t m,
+	int all, double *product)
+{
+	struct gram g = {.k = dl_kernels(),
+		.segments = segments,
+		.who = who,
+		.m = m,
+		.all = all,
+		.pairs = m * (m + 1) / 2};
+	size_t n = dl_blocks_cut(segments, nsegments, &g.blocks);
+
+	g.sum = dl_alloc_array(n * g.pairs, sizeof *g.sum);
+	dl_pool_run(pool, n, take_block, &g);
+	memset(product, 0, nsegments * m * m * sizeof *product);
+	for (size_t i = 0; i < n; i++)
+		add_block(&g, i, product);
+	for (size_t s = 0; s < nsegments; s++, product += m * m)
+		for (size_t i = 0; i < m; i++)
+			for (size_t j = 0; j < i; j++)
+				product[i * m + j] = product[j * m + i];
+	free(g.sum);
+	free(g.blocks);
+}
