@@ -9,6 +9,7 @@
 
 #include "base/num.h"
 #include "cmd/cmd.h"
+#include "cmd/notify.h"
 
 static int line_open; /* a line on the terminal awaits its end */
 
@@ -36,6 +37,7 @@ void cmd_status_show(struct cmd_status *s, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(line, sizeof(line), fmt, ap);
 	va_end(ap);
+	notify_status(line);
 	if (terminal)
 		fprintf(stderr, "\r\033[K%s: %.*s", cmd_name,
 			columns() - (int)strlen(cmd_name) - 2, line);

@@ -1,6 +1,6 @@
 /*
  * The status line of long work: one line rewritten on a terminal, a plain line
- * now and then elsewhere, nothing with -q.
+ * now and then elsewhere, nothing with -q. A service manager gets it too.
  */
 #ifndef CMD_STATUS_H
 #define CMD_STATUS_H

@@ -12,6 +12,7 @@
 #include "cmd/learn/apply.h"
 #include "cmd/learn/identity.h"
 #include "cmd/learn/show.h"
+#include "cmd/notify.h"
 #include "link/signals.h"
 
 static const int64_t step_every = DL_SECOND / 10;
@@ -175,6 +176,7 @@ void learner_finish(struct learner *l)
 {
 	int64_t now = dl_now();
 
+	notify_stopping();
 	l->finishing = 1;
 	trainer_stop(l, now);
 	uplink_part(l, now);
@@ -187,6 +189,19 @@ void learner_fail(struct learner *l, const struct dl_err *why)
 	learner_finish(l);
 }
 
+static void on_terminate(struct learner *l)
+{
+	notify_stopping();
+	drain_ask(l, dl_now());
+}
+
+/* There is nothing to read again; a manager waits to hear that it is done. */
+static void on_hangup(void)
+{
+	notify_reloading();
+	notify_ready();
+}
+
 static void on_signal(void *ctx, int fd, short revents)
 {
 	struct learner *l = ctx;
@@ -196,7 +211,9 @@ static void on_signal(void *ctx, int fd, short revents)
 	(void)revents;
 	while ((signal = dl_signals_next())) {
 		if (signal == SIGTERM || signal == SIGINT)
-			drain_ask(l, dl_now());
+			on_terminate(l);
+		if (signal == SIGHUP)
+			on_hangup();
 		if (signal == SIGUSR1)
 			learner_show(l, 1);
 	}
@@ -230,6 +247,7 @@ static int turn(struct learner *l, struct dl_err *e)
 {
 	int64_t now = dl_now(), until = INT64_MAX;
 
+	notify_turn(now);
 	work(l, now);
 	drain_work(l, now);
 	learner_show(l, 0);
@@ -238,7 +256,7 @@ static int turn(struct learner *l, struct dl_err *e)
 		l->over = 1;
 	if (l->over)
 		return 0;
-	until = least(wake(l, now), drain_wake(l));
+	until = least(least(wake(l, now), drain_wake(l)), notify_wake());
 	return dl_loop_once(&l->loop, until, e);
 }
 
@@ -251,6 +269,7 @@ static int loop(struct learner *l, struct dl_err *e)
 	if (code)
 		return code;
 	dl_loop_set(&l->loop, fd, POLLIN, on_signal, l);
+	notify_ready();
 	while (!code && !l->over)
 		code = turn(l, e);
 	return code;
@@ -269,6 +288,7 @@ int learner_run(const struct learn_options *o)
 		.drain = DRAIN_INIT};
 	struct dl_err e;
 
+	notify_begin();
 	randombytes_buf(&l.instance, sizeof l.instance);
 	identity_begin(&l);
 	uplink_init(&l, o->address.kind);

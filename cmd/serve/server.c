@@ -7,6 +7,7 @@
 
 #include "base/num.h"
 #include "cmd/cmd.h"
+#include "cmd/notify.h"
 #include "cmd/serve/begin.h"
 #include "cmd/serve/deliver.h"
 #include "cmd/serve/hear.h"
@@ -114,6 +115,7 @@ static void finish_run(struct server *s)
 	int64_t now = dl_now();
 	struct dl_err e;
 
+	notify_stopping();
 	if (output && globals_write_model(&s->globals, output, &e))
 		s->code = cmd_fail(&e);
 	peers_bye(s, PEER_ENDER, DL_BYE_DONE, now);
@@ -196,6 +198,7 @@ static void on_terminate(struct server *s)
 {
 	int64_t now = dl_now();
 
+	notify_stopping();
 	if (s->stopped)
 		checkpoints_give_up(s);
 	if (s->ending) {
@@ -219,9 +222,11 @@ static void on_hangup(struct server *s)
 {
 	struct dl_err e;
 
+	notify_reloading();
 	if (s->tape && dl_tape_reopen(s->tape, &e))
 		cmd_warn("%s: the tape is not opened again", e.text);
 	rights_reread(s, dl_now());
+	notify_ready();
 }
 
 static void on_signal(void *ctx, int fd, short revents)
@@ -290,6 +295,7 @@ static int turn(struct server *s, struct dl_err *e)
 	int64_t until;
 	int left;
 
+	notify_turn(time.now);
 	if (time.now >= core_wake(s))
 		server_event(s, &time);
 	if (time.now >= s->commit_at)
@@ -309,6 +315,7 @@ static int turn(struct server *s, struct dl_err *e)
 	until = least(until, rights_wake(s, time.now));
 	until = least(until, watch_listeners(s, time.now));
 	until = least(until, checkpoints_wake(s));
+	until = least(until, notify_wake());
 	if (s->ending && !left)
 		until = least(until, when_left(s));
 	return dl_loop_once(&s->loop, until, e);
@@ -339,10 +346,13 @@ int server_run(const struct serve_options *o)
 
 	for (size_t i = 0; i < o->listens; i++)
 		s.listener[i] = -1;
+	notify_begin();
 	gate_begin(&s.gate);
 	code = catch_signals(&s, &e);
 	if (!code)
 		code = server_begin(&s, &e);
+	if (!code)
+		notify_ready();
 	while (!code && !s.over)
 		code = turn(&s, &e);
 	if (code)
