@@ -26,6 +26,15 @@ static const char usage[] =
 	"                      [--return T] [--gather T]\n"
 	"                      [--checkpoint T[:EVERY]] [--time T] [-r N]\n"
 	"                      [--seed N] [--tsv] [--json]\n"
+	"       dl-sim plan [--chips N] [--slice N] [--interrupted T]\n"
+	"                   [--spread S] [--scale-down T] [--scale-up T]\n"
+	"                   [--return T] [--gather T] [--model N]\n"
+	"                   [--layout FILE] [--largest X] [--link RATE]\n"
+	"                   [--sites N] [--apart] [--delay T] [--merge T] [-t T]\n"
+	"                   [--jitter J] [-m M,...] [-k K,...]\n"
+	"                   [--fragments P,...] [-H H,...] [--tau TAU,...]\n"
+	"                   [--push CODEC,...] [--global CODEC] [-n ROWS]\n"
+	"                   [--time T] [--seed N] [--tsv] [--json]\n"
 	"bandwidth:\n"
 	"      --mode SYSTEMS      of data-parallel,diloco,streaming,decoupled "
 	"(all)\n"
@@ -96,6 +105,24 @@ static const char usage[] =
 	"      --time T            how long (30d)\n"
 	"  -r, --runs N            with other seeds, for errors (1)\n"
 	"      --seed N            other failures (1)\n"
+	"plan:\n"
+	"      what is given, as in goodput and bandwidth: --chips (150k),\n"
+	"      --slice, --interrupted, --spread, --scale-down, --scale-up,\n"
+	"      --return, --gather, --model, --layout, --largest, --apart,\n"
+	"      --delay, --merge, --step-time (1s), --time (10d), --seed\n"
+	"      --link RATE         of each site (10Gbit)\n"
+	"      --sites N           that learners share (one each)\n"
+	"      --jitter J          deviation of a step's time, relative "
+	"(0.05)\n"
+	"      what to choose from:\n"
+	"  -m, --learners M,...    (2,4,8,16,32)\n"
+	"  -k, --quorum K,...      (1, half and all)\n"
+	"      --fragments P,...   (24)\n"
+	"  -H, --h H,...           (24,48,96,192,384)\n"
+	"      --tau TAU,...       (1,2,4,8)\n"
+	"      --push CODEC,...    (bf16,int4)\n"
+	"      --global CODEC      (as --push)\n"
+	"  -n, --rows ROWS         the best of them (10)\n"
 	"all:\n"
 	"      --tsv  --json       the table's form\n"
 	"  -h, --help  -V, --version  -q, --quiet  -v, --verbose\n";
@@ -104,6 +131,7 @@ static const struct cmd_command commands[] = {
 	{"bandwidth", sim_bandwidth},
 	{"fleet", sim_fleet},
 	{"goodput", sim_goodput},
+	{"plan", sim_plan},
 };
 
 int main(int argc, char **argv)

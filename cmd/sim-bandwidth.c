@@ -10,28 +10,22 @@
 #include "cmd/cmd.h"
 #include "cmd/codec.h"
 #include "cmd/sim-list.h"
+#include "cmd/sim-options.h"
 #include "cmd/sim.h"
 #include "cmd/table.h"
 #include "sim/bandwidth.h"
 #include "sim/measured.h"
-#include "tensor/layout.h"
 
 enum { FRAGMENTS_MOST = 100000, LEARNERS_MOST = 100000 };
 
 enum {
 	MODE = 256,
-	MODEL,
-	LAYOUT,
 	PUSH,
 	GLOBAL,
 	GRADIENT,
 	SITES,
-	APART,
 	TAU,
 	BACKWARD,
-	DELAY,
-	MERGE,
-	LARGEST,
 	LINK,
 	MEASURED,
 	WAIT,
@@ -39,22 +33,17 @@ enum {
 
 static const struct option options[] = {
 	{"mode", required_argument, NULL, MODE},
-	{"model", required_argument, NULL, MODEL},
-	{"layout", required_argument, NULL, LAYOUT},
+	SIM_TRAFFIC_LONG,
 	{"push", required_argument, NULL, PUSH},
 	{"global", required_argument, NULL, GLOBAL},
 	{"gradient", required_argument, NULL, GRADIENT},
 	{"sites", required_argument, NULL, SITES},
 	{"learners", required_argument, NULL, 'm'},
-	{"apart", no_argument, NULL, APART},
 	{"fragments", required_argument, NULL, 'n'},
 	{"h", required_argument, NULL, 'H'},
 	{"tau", required_argument, NULL, TAU},
 	{"step-time", required_argument, NULL, 't'},
 	{"backward", required_argument, NULL, BACKWARD},
-	{"delay", required_argument, NULL, DELAY},
-	{"merge", required_argument, NULL, MERGE},
-	{"largest", required_argument, NULL, LARGEST},
 	{"utilisation", required_argument, NULL, 'u'},
 	{"link", required_argument, NULL, LINK},
 	{"measured", required_argument, NULL, MEASURED},
@@ -94,73 +83,16 @@ static double mode(const char *option, const char *arg)
 		option, arg);
 }
 
-static double codec(const char *option, const char *arg)
-{
-	return cmd_codec(option, arg);
-}
-
-static double link_bits(const char *option, const char *arg)
-{
-	return 8 * (double)cmd_rate(option, arg);
-}
-
 static double share(const char *option, const char *arg)
 {
 	return cmd_double(option, arg, 0.01, 100) / 100;
 }
 
-static double bits_of(enum dl_codec c)
+static void parse_rest(struct settings *s, int opt)
 {
-	uint64_t n = DL_QUANT_BLOCK;
-	uint64_t bytes = dl_codec_bytes(c, n) + 2 * dl_codec_scales(c, n, n);
-
-	return 8 * (double)bytes / (double)n;
-}
-
-static double seconds(const char *option)
-{
-	return (double)cmd_duration(option, optarg) / DL_SECOND;
-}
-
-static void read_layout(struct dl_bandwidth_config *c)
-{
-	struct dl_layout l;
-	struct dl_err e;
-	uint64_t all = 0, most = 0;
-
-	if (dl_layout_read(&l, optarg, &e))
-		cmd_die(e.code, "%s", e.text);
-	for (uint32_t p = 0; p < l.fragments; p++) {
-		all += l.fragment[p].elements;
-		if (l.fragment[p].elements > most)
-			most = l.fragment[p].elements;
-	}
-	if (!all)
-		cmd_die(DL_DATA, "%s: has no values", optarg);
-	c->values = (double)all;
-	c->fragments = l.fragments;
-	c->largest = (double)most * l.fragments / (double)all;
-	dl_layout_release(&l);
-}
-
-static void parse_model(struct settings *s, int opt)
-{
-	struct dl_bandwidth_config *c = &s->c;
-
 	switch (opt) {
-	case MODEL:
-		c->values = (double)cmd_size("--model", optarg);
-		if (c->values < 1)
-			cmd_usage("--model %s: has no values", optarg);
-		break;
-	case LAYOUT:
-		read_layout(c);
-		break;
-	case LARGEST:
-		c->largest = cmd_double("--largest", optarg, 1, 1e6);
-		break;
 	case PUSH:
-		sim_list(&s->codecs, "--push", optarg, codec);
+		sim_list(&s->codecs, "--push", optarg, sim_codec);
 		break;
 	case GLOBAL:
 		s->global = cmd_codec("--global", optarg);
@@ -189,9 +121,6 @@ static int parse_run(struct dl_bandwidth_config *c, int opt)
 		c->learners = (uint32_t)cmd_u64(
 			"--learners", optarg, 1, LEARNERS_MOST);
 		break;
-	case APART:
-		c->apart = 1;
-		break;
 	case 'n':
 		c->fragments = (uint32_t)cmd_u64(
 			"--fragments", optarg, 1, FRAGMENTS_MOST);
@@ -203,19 +132,13 @@ static int parse_run(struct dl_bandwidth_config *c, int opt)
 		c->tau = cmd_u64("--tau", optarg, 0, INT64_MAX);
 		break;
 	case 't':
-		c->step = (double)cmd_period("--step-time", optarg) / DL_SECOND;
+		c->step = sim_period("--step-time", optarg);
 		break;
 	case BACKWARD:
 		c->backward = cmd_double("--backward", optarg, 0, 1);
 		break;
-	case DELAY:
-		c->latency = seconds("--delay");
-		break;
-	case MERGE:
-		c->merge = seconds("--merge");
-		break;
 	default:
-		return 0;
+		return sim_traffic_option(c, opt);
 	}
 	return 1;
 }
@@ -233,7 +156,7 @@ static int parse_list(struct settings *s, int opt)
 		sim_list(&s->utilisations, "--utilisation", optarg, share);
 		break;
 	case LINK:
-		sim_list(&s->links, "--link", optarg, link_bits);
+		sim_list(&s->links, "--link", optarg, sim_link);
 		break;
 	default:
 		return 0;
@@ -266,7 +189,7 @@ static void parse(struct settings *s, int argc, char **argv)
 	while ((opt = getopt_long(argc, argv, CMD_SHORT "m:n:H:t:u:", options,
 			NULL)) != -1)
 		if (!parse_list(s, opt) && !parse_run(&s->c, opt))
-			parse_model(s, opt);
+			parse_rest(s, opt);
 	if (optind < argc)
 		cmd_usage("%s: nothing is read", argv[optind]);
 	for (size_t i = 0; i < s->sites.n; i++)
@@ -333,9 +256,9 @@ static void put_system(
 	const struct sim_list *each = s->links.n ? &s->links : &s->utilisations;
 	struct dl_traffic tr;
 
-	s->c.gradient = bits_of(s->gradient);
-	s->c.up = bits_of(push);
-	s->c.down = bits_of(s->same ? push : s->global);
+	s->c.gradient = sim_codec_bits(s->gradient);
+	s->c.up = sim_codec_bits(push);
+	s->c.down = sim_codec_bits(s->same ? push : s->global);
 	dl_traffic_of(&tr, &s->c, system);
 	for (size_t i = 0; i < each->n; i++) {
 		double wanted = s->utilisations.item[s->links.n ? 0 : i];

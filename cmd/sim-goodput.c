@@ -8,24 +8,18 @@
 #include "base/num.h"
 #include "cmd/cmd.h"
 #include "cmd/sim-list.h"
+#include "cmd/sim-options.h"
 #include "cmd/sim.h"
 #include "cmd/table.h"
 #include "sim/goodput.h"
 
 enum { LEARNERS_MOST = 100000, RUNS_MOST = 10000 };
 
-static const double chips_most = 1e9, slices_most = 1e6;
+static const double slices_most = 1e6;
 
 enum {
 	MODE = 256,
 	CHIPS,
-	SLICE,
-	INTERRUPTED,
-	SPREAD,
-	DOWN,
-	UP,
-	RETURN,
-	GATHER,
 	CHECKPOINT,
 	TIME,
 	SEED,
@@ -37,13 +31,7 @@ static const struct option options[] = {
 	{"learners", required_argument, NULL, 'm'},
 	{"quorum", required_argument, NULL, 'k'},
 	{"step-time", required_argument, NULL, 't'},
-	{"slice", required_argument, NULL, SLICE},
-	{"interrupted", required_argument, NULL, INTERRUPTED},
-	{"spread", required_argument, NULL, SPREAD},
-	{"scale-down", required_argument, NULL, DOWN},
-	{"scale-up", required_argument, NULL, UP},
-	{"return", required_argument, NULL, RETURN},
-	{"gather", required_argument, NULL, GATHER},
+	SIM_MACHINE_LONG,
 	{"checkpoint", required_argument, NULL, CHECKPOINT},
 	{"time", required_argument, NULL, TIME},
 	{"runs", required_argument, NULL, 'r'},
@@ -69,15 +57,6 @@ struct settings {
 	unsigned runs;
 };
 
-static double chips(const char *option, const char *arg)
-{
-	uint64_t v = cmd_size(option, arg);
-
-	if (!v || (double)v > chips_most)
-		cmd_usage("%s %s: not from 1 to %.0f", option, arg, chips_most);
-	return (double)v;
-}
-
 static void parse_modes(struct settings *s)
 {
 	char *text = dl_strdup(optarg), *rest = text, *item;
@@ -95,16 +74,6 @@ static void parse_modes(struct settings *s)
 	free(text);
 }
 
-static double seconds(const char *option, const char *arg)
-{
-	return (double)cmd_duration(option, arg) / DL_SECOND;
-}
-
-static double period(const char *option)
-{
-	return (double)cmd_period(option, optarg) / DL_SECOND;
-}
-
 /* "T" or "T:EVERY". */
 static void parse_checkpoint(struct dl_goodput_config *c)
 {
@@ -112,59 +81,26 @@ static void parse_checkpoint(struct dl_goodput_config *c)
 
 	if (colon) {
 		*colon = '\0';
-		c->every = seconds("--checkpoint", colon + 1);
+		c->every = sim_time("--checkpoint", colon + 1);
 	}
-	c->checkpoint = seconds("--checkpoint", text);
+	c->checkpoint = sim_time("--checkpoint", text);
 	free(text);
-}
-
-/* Options that say how the machines are. */
-static int parse_machine(struct dl_goodput_config *c, int opt)
-{
-	switch (opt) {
-	case 't':
-		c->step = period("--step-time");
-		break;
-	case SLICE:
-		c->slice = (double)cmd_size("--slice", optarg);
-		if (c->slice < 1)
-			cmd_usage("--slice %s: holds no chip", optarg);
-		break;
-	case INTERRUPTED:
-		c->interrupted = period("--interrupted");
-		break;
-	case SPREAD:
-		c->spread = cmd_double("--spread", optarg, 0, 0.99);
-		break;
-	case DOWN:
-		c->down = seconds("--scale-down", optarg);
-		break;
-	case UP:
-		c->up = seconds("--scale-up", optarg);
-		break;
-	case RETURN:
-		c->back = seconds("--return", optarg);
-		break;
-	case GATHER:
-		c->gather = seconds("--gather", optarg);
-		break;
-	case CHECKPOINT:
-		parse_checkpoint(c);
-		break;
-	default:
-		return 0;
-	}
-	return 1;
 }
 
 static void parse_rest(struct settings *s, int opt)
 {
 	switch (opt) {
+	case 't':
+		s->c.step = sim_period("--step-time", optarg);
+		break;
+	case CHECKPOINT:
+		parse_checkpoint(&s->c);
+		break;
 	case MODE:
 		parse_modes(s);
 		break;
 	case CHIPS:
-		sim_list(&s->chips, "--chips", optarg, chips);
+		sim_list(&s->chips, "--chips", optarg, sim_chips);
 		break;
 	case 'm':
 		sim_list(&s->learners, "--learners", optarg, sim_count);
@@ -174,7 +110,7 @@ static void parse_rest(struct settings *s, int opt)
 			(uint32_t)cmd_u64("--quorum", optarg, 1, LEARNERS_MOST);
 		break;
 	case TIME:
-		s->c.time = period("--time");
+		s->c.time = sim_period("--time", optarg);
 		break;
 	case 'r':
 		s->runs = (unsigned)cmd_u64("--runs", optarg, 1, RUNS_MOST);
@@ -194,7 +130,7 @@ static void parse(struct settings *s, int argc, char **argv)
 
 	while ((opt = getopt_long(
 			argc, argv, CMD_SHORT "m:k:t:r:", options, NULL)) != -1)
-		if (!parse_machine(&s->c, opt))
+		if (!sim_machine_option(&s->c, opt))
 			parse_rest(s, opt);
 	if (optind < argc)
 		cmd_usage("%s: nothing is read", argv[optind]);

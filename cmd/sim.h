@@ -8,5 +8,6 @@
 int sim_bandwidth(int argc, char **argv);
 int sim_fleet(int argc, char **argv);
 int sim_goodput(int argc, char **argv);
+int sim_plan(int argc, char **argv);
 
 #endif

@@ -183,6 +183,47 @@ assert rows[-1]["system"] == "decoupled" and rows[-1]["gbit"] is None'
 	done
 }
 
+# column NAME of the table on standard input
+column() {
+	awk -F '\t' -v what="$1" '
+	NR == 1 { sub(/^# /, ""); for (i = 1; i <= NF; i++) at[$i] = i; next }
+	{ print $at[what] }'
+}
+
+@test "plan: the best first, as many as wanted, all within the link" {
+	table=$(dl-sim plan --time 2d --link 2Gbit -n 7)
+	[ "$(echo "$table" | wc -l)" -eq 8 ]
+	useful=$(echo "$table" | column useful | sed 's/$/ 1/' |
+		awk '{ printf "%.0f\n", $1 }')
+	[ "$useful" = "$(echo "$useful" | sort -rn)" ]
+	at_least 2 "$(echo "$table" | column sustained_gbit | sort -g | tail -n 1)"
+	[ "$(dl-sim plan --time 2d --link 2Gbit -n 7)" = "$table" ]
+}
+
+@test "plan: a narrow link wants int4 and a larger H" {
+	wide=$(dl-sim plan --time 2d --push bf16 -m 8 -k 1)
+	[ "$(echo "$wide" | column h)" = 24 ]
+	narrow=$(dl-sim plan --time 2d --push bf16 -m 8 -k 1 --link 1Gbit)
+	at_least "$(echo "$narrow" | column h)" 96
+	[ "$(dl-sim plan --time 2d -n 1 -m 8 -k 1 --link 1Gbit |
+		column push)" = int4 ]
+	# More failures want more learners.
+	[ "$(dl-sim plan --time 2d -m 2,8 -k 1 --chips 600k -n 1 |
+		column learners)" = 8 ]
+}
+
+@test "plan: one answer is no" {
+	run dl-sim plan --time 1d --link 1Mbit
+	[ "$status" -eq 1 ]
+	[[ $output == *"no choice fits a link of 0.001 Gbit/s: the least needs "* ]]
+	for bad in '-m 0' '-m 1001' '-H 0' '--chips 4' '--push none' '-n 0' \
+		'--link slow' 'rest'; do
+		run dl-sim plan $bad
+		echo "$bad: $status"
+		[ "$status" -eq 64 ]
+	done
+}
+
 @test "what cannot be is refused" {
 	for bad in '' 'fleet -m 0' 'fleet --grace soon' 'fleet --late never' \
 		'fleet -t 0s' 'fleet -t 1s+2s' 'fleet --apply blend:2' \
