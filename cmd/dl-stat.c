@@ -5,6 +5,7 @@
 
 #include "base/output.h"
 #include "cmd/cmd.h"
+#include "cmd/stat/page.h"
 #include "cmd/stat/prometheus.h"
 #include "cmd/stat/sheet.h"
 #include "cmd/stat/source.h"
@@ -13,21 +14,28 @@
 #include "state/figures.h"
 
 static const char usage[] =
-	"usage: dl-stat [-t | --json | --prometheus] [-T TABLE] [-w PERIOD] "
-	"[-o FILE] TAPE\n"
+	"usage: dl-stat [-t | --json | --prometheus | --html FILE] [-T TABLE]\n"
+	"               [-w PERIOD] [-o FILE] TAPE\n"
 	"  -t, --tsv             a table only, with tabs between columns\n"
 	"  -T, --table TABLE     which: members (usual), fragments, history "
 	"or\n"
 	"                        timeline\n"
 	"      --json            all figures as one JSON object\n"
 	"      --prometheus      as metrics for Prometheus\n"
+	"      --html FILE           a page of charts, in FILE\n"
 	"  -w, --watch PERIOD    again and again, until the run is over\n"
 	"  -o, --output FILE     written whole; standard output\n"
 	"  -h, --help  -V, --version  -q, --quiet  -v, --verbose\n";
 
-enum { JSON = 256, PROMETHEUS };
+enum { JSON = 256, PROMETHEUS, HTML };
 
-enum format { FORMAT_TEXT, FORMAT_TSV, FORMAT_JSON, FORMAT_PROMETHEUS };
+enum format {
+	FORMAT_TEXT,
+	FORMAT_TSV,
+	FORMAT_JSON,
+	FORMAT_PROMETHEUS,
+	FORMAT_HTML
+};
 
 struct options {
 	enum format format;
@@ -50,7 +58,8 @@ static const struct sheet *find_sheet(const char *name)
 static void take_format(struct options *o, enum format format)
 {
 	if (o->format != FORMAT_TEXT && o->format != format)
-		cmd_usage("choose one of --tsv, --json and --prometheus");
+		cmd_usage("choose one of --tsv, --json, --prometheus and "
+			  "--html");
 	o->format = format;
 }
 
@@ -60,6 +69,7 @@ static void parse(struct options *o, int argc, char **argv)
 		{"table", required_argument, NULL, 'T'},
 		{"json", no_argument, NULL, JSON},
 		{"prometheus", no_argument, NULL, PROMETHEUS},
+		{"html", required_argument, NULL, HTML},
 		{"watch", required_argument, NULL, 'w'},
 		{"output", required_argument, NULL, 'o'}, CMD_LONG, {0}};
 	int opt;
@@ -78,6 +88,10 @@ static void parse(struct options *o, int argc, char **argv)
 			break;
 		case PROMETHEUS:
 			take_format(o, FORMAT_PROMETHEUS);
+			break;
+		case HTML:
+			take_format(o, FORMAT_HTML);
+			o->output = optarg;
 			break;
 		case 'w':
 			o->period = cmd_period("--watch", optarg);
@@ -115,6 +129,9 @@ static void render(
 		break;
 	case FORMAT_PROMETHEUS:
 		prometheus_put(out, s);
+		break;
+	case FORMAT_HTML:
+		page_put(out, s);
 		break;
 	}
 }

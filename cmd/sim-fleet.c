@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "cmd/cmd.h"
+#include "cmd/sim-tape.h"
 #include "cmd/sim.h"
 #include "cmd/table.h"
 #include "sim/fleet.h"
@@ -34,6 +35,7 @@ enum {
 	STEPS,
 	TIME,
 	SEED,
+	TAPE,
 };
 
 static const struct option options[] = {
@@ -62,6 +64,7 @@ static const struct option options[] = {
 	{"steps", required_argument, NULL, STEPS},
 	{"time", required_argument, NULL, TIME},
 	{"seed", required_argument, NULL, SEED},
+	{"tape", required_argument, NULL, TAPE},
 	CMD_TABLE_LONG,
 	CMD_LONG,
 	{0},
@@ -78,6 +81,7 @@ struct settings {
 	const char *step_time;
 	uint32_t liars;
 	struct dl_fleet_kill *kill;
+	const char *tape; /* a path, or NULL */
 };
 
 static uint32_t u32(const char *option, uint64_t max)
@@ -258,6 +262,9 @@ static void parse_rest(struct settings *s, int opt)
 	case SEED:
 		s->fleet.seed = cmd_u64("--seed", optarg, 0, UINT64_MAX);
 		break;
+	case TAPE:
+		s->tape = optarg;
+		break;
 	default:
 		if (!cmd_table_option(&s->table, opt))
 			cmd_common_option(opt);
@@ -289,6 +296,8 @@ static void parse(struct settings *s, int argc, char **argv)
 			parse_rest(s, opt);
 	if (optind < argc)
 		cmd_usage("%s: nothing is read", argv[optind]);
+	if (s->tape && s->fleet.syncers > 1)
+		cmd_usage("--tape: of one syncer, not of %u", s->fleet.syncers);
 	if (s->fleet.wait)
 		s->fleet.sync.min_h = 0;
 	if (!s->fleet.rounds && !s->fleet.steps && !s->fleet.time_ns)
@@ -409,12 +418,18 @@ int sim_fleet(int argc, char **argv)
 	};
 	struct dl_fleet_learner *learner;
 	struct dl_fleet_result r;
+	struct sim_tape tape;
+	struct dl_err e;
 	int status = DL_OK;
 
 	parse(&s, argc, argv);
 	s.fleet.learner = learner = make_learners(&s);
+	if (s.tape)
+		sim_tape_begin(&tape, &s.fleet);
 	dl_fleet_run(&s.fleet, &r);
 	print(&s, &r);
+	if (s.tape && sim_tape_end(&tape, s.tape, &e))
+		status = cmd_fail(&e);
 	if (r.fault[0]) {
 		cmd_warn("a rule is broken: %s", r.fault);
 		status = DL_SOFTWARE;

@@ -54,6 +54,13 @@ struct dl_fleet_config {
 	int64_t time_ns;
 	int calm_end; /* nothing more breaks once it was asked for */
 	uint64_t seed;
+	/* Told, unless NULL, of each start of the first syncer, with what it
+	 * was restored from, or NULL for a new run; and of all that it hears.
+	 */
+	void (*started)(void *ctx, const struct dl_sync_config *c,
+		const struct dl_sync_saved *saved, int64_t now);
+	void (*heard)(void *ctx, const struct dl_sync_event *ev);
+	void *ctx;
 };
 
 /* Defaults for that many fragments; learners are the caller's. */

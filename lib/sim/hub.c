@@ -30,17 +30,21 @@ static void save(const struct world *w, struct hub *h, uint32_t p)
 void hub_start(struct world *w, uint32_t s)
 {
 	struct hub *h = &w->hub[s];
-	struct dl_sync_config config = w->config->sync;
+	const struct dl_fleet_config *c = w->config;
+	struct dl_sync_config config = c->sync;
 	struct event *e;
 
-	config.shards = w->config->syncers;
+	config.shards = c->syncers;
 	config.shard = s;
+	if (!s && c->started)
+		c->started(c->ctx, &config, h->head.epoch ? &h->head : NULL,
+			w->now);
 	h->core = h->head.epoch ? dl_sync_restore(&config, &h->head)
 				: dl_sync_new(&config);
 	h->gen = ++w->gens;
 	h->wake_at = INT64_MAX;
 	save(w, h, UINT32_MAX);
-	e = post_random(w, w->config->crash_ns, CRASH);
+	e = post_random(w, c->crash_ns, CRASH);
 	if (e) {
 		e->s = s;
 		e->gen = h->gen;
@@ -309,6 +313,8 @@ void hub_event(struct world *w, uint32_t s, const struct dl_sync_event *ev)
 	struct dl_sync_action a;
 
 	now.now = w->now;
+	if (!s && w->config->heard)
+		w->config->heard(w->config->ctx, &now);
 	dl_sync_event(h->core, &now);
 	while (h->core && dl_sync_next(h->core, &a))
 		carry_out(w, h, &a);

@@ -342,6 +342,9 @@ static void follow_learner(struct dl_stat *s, const struct dl_sync_event *ev)
 	if (!look_up(s->core, ev->learner, &info))
 		return;
 	m = dl_stat_find(s, ev->learner);
+	/* Of a connection to the syncer that was before. */
+	if (!m->counting && ev->kind != DL_EV_JOIN)
+		return;
 	pass_time(s, m, ev, &info);
 	pass_work(s, m, &info);
 	pass_state(s, m, ev, &info);

@@ -250,6 +250,44 @@ line() {
 	grep -qx 'dl_run_goodput_ratio{run="demo"} NaN' empty
 }
 
+page_ok() {
+	python3 "$abs_top_srcdir/tests/cmd/page.py" "$1"
+}
+
+@test "a page of a run" {
+	one_round >tape
+	dl-stat --html page.html tape
+	page_ok page.html
+	grep -q '<b>1500</b><span>tokens</span>' page.html
+	grep -q '<title>b, away 10s, joining 1s, training 9s, joined 1 time</title>' \
+		page.html
+	# One without anything to show yet.
+	start 0 | dl-stat --html empty.html -
+	page_ok empty.html
+	run dl-stat --html no/page.html tape
+	[ "$status" -eq 73 ]
+	echo before >kept
+	run dl-stat --html kept missing
+	[ "$status" -eq 66 ]
+	[ "$(cat kept)" = before ]
+}
+
+@test "a page of 64 learners, of which some die, and whose syncer does" {
+	dl-sim fleet -m 64 --steps 200 -t 250ms+60ms --deaths 1m:10s \
+		--crashes 30s:5s --liars 1 --tape raw >table
+	python3 "$abs_top_srcdir/tests/cmd/dress.py" <raw >tape
+	dl-stat --html page.html tape
+	page_ok page.html
+	[ "$(grep -c '<g><title>' page.html)" -eq 64 ]
+	[ "$(wc -c <page.html)" -lt 2000000 ]
+	# What the syncer counted is what the simulation did.
+	dl-stat -t tape | awk -F '\t' '$1 == "*" { print $8 * 100 }' >is
+	awk -F '\t' '$1 == "total" { print $4 }' table >was
+	paste is was | awk '{ exit !($1 - $2 < 0.1 && $2 - $1 < 0.1) }'
+	dl-stat --json tape >figures
+	[ "$(grep -c '^{"name":' figures)" -eq 64 ]
+}
+
 @test "output is whole or not there" {
 	one_round >tape
 	dl-stat -t -o out tape
