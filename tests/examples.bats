@@ -55,6 +55,38 @@ example() {
 	dl-frag check -l spool/layout.tsv out.safetensors
 }
 
+@test "plan-a-run.sh" {
+	cd "$BATS_TEST_TMPDIR"
+	example plan-a-run.sh >said
+	# What it says is what was best.
+	h=$(sed -n 2p "$BATS_TEST_TMPDIR/a run/plan.tsv" | cut -f 4)
+	grep -q -- "	-H $h --tau [0-9]* --quorum [0-9]* --global" said
+	cut -f 1 "$BATS_TEST_TMPDIR/a run/bandwidth.tsv" | grep -q decoupled
+	# No plan, no commands.
+	LINK=10kbit run example plan-a-run.sh
+	[ "$status" -eq 1 ]
+	[[ $output != *dl-learn* ]]
+}
+
+@test "plots/draw.sh" {
+	example plots/draw.sh
+	cd "$BATS_TEST_TMPDIR/a run"
+	for table in goodput bandwidth; do
+		head -n 1 $table.tsv | grep -q '^# '
+	done
+	command -v gnuplot || skip "there is no gnuplot to draw them"
+	for figure in goodput bandwidth; do
+		grep -q '</svg>' $figure.svg
+	done
+	# Each system has its line.
+	for system in rigid elastic decoupled 'the paper'; do
+		grep -q "$system" goodput.svg
+	done
+	for system in data-parallel diloco streaming decoupled; do
+		grep -q "$system, int4\|$system, bf16" bandwidth.svg
+	done
+}
+
 @test "two-sites.sh" {
 	command -v rsync || skip "there is no rsync"
 	example two-sites.sh
