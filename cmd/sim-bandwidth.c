@@ -285,6 +285,8 @@ static void put_measured(struct settings *s, const struct dl_measured *m)
 	s->c.apart = 1;
 	s->c.learners = 1;
 	dl_traffic_of(&tr, &s->c, DL_DECOUPLED);
+	/* They wait until a push is merged, not for what comes down. */
+	tr.serial *= s->c.up / (s->c.up + s->c.down);
 	if (s->wait)
 		predicted = dl_traffic_carried(&tr, rate);
 	put(t, m->learners);

@@ -100,6 +100,16 @@ for row in json.load(sys.stdin):
 		"$(dl-sim $few -r 64 | sed -n 2p | cut -f 5)"
 }
 
+@test "the kernels that a CPU has change no byte" {
+	for job in 'goodput --time 2d' 'bandwidth --sites 2,8' \
+		'fleet -m 3 --steps 100' 'plan --time 1d -m 2,8'; do
+		baseline=$(DL_CPU=baseline dl-sim $job)
+		for cpu in avx2 avx512; do
+			[ "$(DL_CPU=$cpu dl-sim $job)" = "$baseline" ]
+		done
+	done
+}
+
 @test "goodput: what cannot be is refused" {
 	for bad in '--mode rapid' '--chips 0' '--chips many' '-m 9 --chips 8' \
 		'-k 9' '--slice 0' '--interrupted 0s' '--spread 1' \
@@ -155,6 +165,19 @@ near() {
 import json, sys
 rows = json.load(sys.stdin)
 assert rows[-1]["system"] == "decoupled" and rows[-1]["gbit"] is None'
+}
+
+@test "bandwidth: a fleet that waits spends as much of its time on steps" {
+	# Fragments of 32 Gbit: 1.5 s, 3 s, or less than a step.
+	for link in 21333Mbit:1500ms 10667Mbit:3s 64Gbit:500ms; do
+		told=$(dl-sim bandwidth --mode decoupled --apart --model 24G \
+			--push f32 --merge 10ms --link ${link%:*} |
+			cell decoupled f32 2 carried)
+		is=$(dl-sim fleet -m 4 --jitter 0 --wait -k 4 --delay 5ms \
+			--transfer ${link#*:} --steps 3000 |
+			field total utilisation%)
+		near "$is" "$told" 3
+	done
 }
 
 @test "bandwidth: a layout tells of values and fragments" {

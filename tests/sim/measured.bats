@@ -43,10 +43,10 @@ holds() {
 	# f32, and what records and messages add.
 	holds "$(echo "$table" | cell push_bits) > 32"
 	holds "$(echo "$table" | cell push_bits) < 35"
-	# Two fifths of the time, and no run is much better than its link allows.
+	# Half of the time, and no run is much better than its link allows.
 	predicted=$(echo "$table" | cell predicted)
 	measured=$(echo "$table" | cell measured)
-	holds "$predicted > 36 && $predicted < 44"
+	holds "$predicted > 46 && $predicted < 52"
 	holds "$measured < 1.5 * $predicted"
 	holds "($(echo "$table" | cell correction) - $predicted / $measured)^2 < 1e-5"
 	# From a pipe; and learners that do not wait would always train.
