@@ -104,7 +104,7 @@ struct dl_sync {
 	uint64_t lives;     /* rises whenever it does */
 	int64_t live_until; /* nobody stalls before */
 	double usual_ns;    /* a step of the median live learner ... */
-	int64_t usual_until; /* ... until it is looked for again */
+	size_t usual_for;   /* ... for so many reports more */
 	size_t aways; /* learners that are away ... */
 	int64_t back_by; /* ... and when an end waits for them no more; 0: not
 			  * before the first event */

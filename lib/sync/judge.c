@@ -47,13 +47,15 @@ static double find_usual(const struct dl_sync *s)
 	return m;
 }
 
-/* The same, looked for no more than once in such a step. */
+/* The same, looked for once in as many reports as there are learners. */
 static double usual_ns(struct dl_sync *s)
 {
-	if (s->now < s->usual_until)
+	if (s->usual_for) {
+		s->usual_for--;
 		return s->usual_ns;
+	}
 	s->usual_ns = find_usual(s);
-	s->usual_until = s->now + (int64_t)s->usual_ns;
+	s->usual_for = s->heres;
 	return s->usual_ns;
 }
 

@@ -161,7 +161,7 @@ int is_live(const struct dl_sync *s, const struct learner *l)
 void lives_change(struct dl_sync *s, const struct learner *l)
 {
 	s->lives++;
-	s->usual_until = s->now;
+	s->usual_for = 0;
 	if (is_live(s, l) && l->step_at + s->config.stall_ns < s->live_until)
 		s->live_until = l->step_at + s->config.stall_ns;
 }
