@@ -1,18 +1,26 @@
 /* dl-sim fleet: learners and syncers of given speeds and accidents. */
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/num.h"
 #include "cmd/cmd.h"
+#include "cmd/codec.h"
+#include "cmd/sim-fleet-learners.h"
+#include "cmd/sim-fleet-table.h"
+#include "cmd/sim-options.h"
 #include "cmd/sim-tape.h"
 #include "cmd/sim.h"
-#include "cmd/table.h"
 #include "sim/fleet.h"
 
-enum { LEARNERS_MOST = 10000, FRAGMENTS_MOST = 100000, TOKENS = 1000 };
+#define SHORT CMD_SHORT "m:t:n:H:k:r:"
+
+enum {
+	LEARNERS_MOST = 10000,
+	FRAGMENTS_MOST = 100000,
+	RUNS_MOST = 1000000,
+	TOKENS = 1000, /* a step */
+};
 
 enum {
 	TAU = 256,
@@ -36,6 +44,16 @@ enum {
 	TIME,
 	SEED,
 	TAPE,
+	SPREAD,
+	SITES,
+	LINK,
+	MODEL,
+	PUSH,
+	GLOBAL,
+	EXTRA,
+	JOIN,
+	REGROUP,
+	END_TOKENS,
 };
 
 static const struct option options[] = {
@@ -65,23 +83,30 @@ static const struct option options[] = {
 	{"time", required_argument, NULL, TIME},
 	{"seed", required_argument, NULL, SEED},
 	{"tape", required_argument, NULL, TAPE},
+	{"runs", required_argument, NULL, 'r'},
+	{"spread", required_argument, NULL, SPREAD},
+	{"sites", required_argument, NULL, SITES},
+	{"link", required_argument, NULL, LINK},
+	{"model", required_argument, NULL, MODEL},
+	{"push", required_argument, NULL, PUSH},
+	{"global", required_argument, NULL, GLOBAL},
+	{"extra", required_argument, NULL, EXTRA},
+	{"join", required_argument, NULL, JOIN},
+	{"regroup", required_argument, NULL, REGROUP},
+	{"tokens", required_argument, NULL, END_TOKENS},
 	CMD_TABLE_LONG,
 	CMD_LONG,
 	{0},
 };
 
-static const char *const columns[] = {"learner", "steps", "clock",
-	"participation%", "effective_h", "late", "wasted%", "overwritten%",
-	"lost%", "goodput%", "utilisation%", NULL};
-
 struct settings {
 	struct dl_fleet_config fleet;
-	struct cmd_table table;
-	struct dl_fleet_learner each; /* what all learners have in common */
-	const char *step_time;
-	uint32_t liars;
+	struct fleet_learners learners;
 	struct dl_fleet_kill *kill;
 	const char *tape; /* a path, or NULL */
+	int same; /* --global is as --push */
+	uint32_t runs;
+	struct fleet_table table;
 };
 
 static uint32_t u32(const char *option, uint64_t max)
@@ -114,11 +139,31 @@ static void add_kill(struct settings *s)
 		cmd_usage("--kill %s: not LEARNER:AT:DOWN", optarg);
 	s->kill = dl_resize(s->kill, c->kills + 1, sizeof *s->kill);
 	k = &s->kill[c->kills++];
-	k->learner = (uint32_t)cmd_u64("--kill", learner, 0, c->learners - 1);
+	k->learner = (uint32_t)cmd_u64("--kill", learner, 0, LEARNERS_MOST);
 	k->at_ns = cmd_duration("--kill", at);
 	k->down_ns = cmd_duration("--kill", rest);
 	c->kill = s->kill;
 	free(text);
+}
+
+/* "N[:FROM[:HERE[:AWAY]]]". */
+static void parse_extra(struct fleet_learners *l)
+{
+	char *text = dl_strdup(optarg), *rest = text;
+	int64_t *const times[] = {&l->from_ns, &l->here_ns, &l->away_ns};
+
+	l->extra = (uint32_t)cmd_u64(
+		"--extra", strsep(&rest, ":"), 0, LEARNERS_MOST);
+	for (size_t i = 0; i < sizeof times / sizeof *times && rest; i++)
+		*times[i] = cmd_duration("--extra", strsep(&rest, ":"));
+	if (rest)
+		cmd_usage("--extra %s: not N:FROM:HERE:AWAY", optarg);
+	free(text);
+}
+
+static double nanoseconds(const char *option, const char *arg)
+{
+	return (double)cmd_duration(option, arg);
 }
 
 static int word(const char *option, const char *const *words, int n)
@@ -202,23 +247,21 @@ static int parse_rule(struct settings *s, int opt)
 	return 1;
 }
 
-/* Options that say how the machines and links are. */
+/* Options that say how the machines are. */
 static int parse_machine(struct settings *s, int opt)
 {
 	struct dl_fleet_config *c = &s->fleet;
+	struct fleet_learners *l = &s->learners;
 
 	switch (opt) {
 	case 't':
-		s->step_time = optarg;
+		l->step_time = optarg;
 		break;
 	case JITTER:
-		s->each.jitter = cmd_double("--jitter", optarg, 0, 10);
+		l->each.jitter = cmd_double("--jitter", optarg, 0, 10);
 		break;
-	case DELAY:
-		s->each.delay_ns = cmd_duration("--delay", optarg);
-		break;
-	case TRANSFER:
-		s->each.transfer_ns = cmd_duration("--transfer", optarg);
+	case SPREAD:
+		c->spread = cmd_double("--spread", optarg, 0, 10);
 		break;
 	case MERGE:
 		c->merge_ns = cmd_duration("--merge", optarg);
@@ -227,7 +270,63 @@ static int parse_machine(struct settings *s, int opt)
 		c->syncers = u32("--syncers", 1000);
 		break;
 	case LIARS:
-		s->liars = u32("--liars", LEARNERS_MOST);
+		l->liars = u32("--liars", LEARNERS_MOST);
+		break;
+	default:
+		return 0;
+	}
+	return 1;
+}
+
+/* Options that say how the links are. */
+static int parse_link(struct settings *s, int opt)
+{
+	struct fleet_learners *l = &s->learners;
+
+	switch (opt) {
+	case DELAY:
+		sim_list(&l->delays, "--delay", optarg, nanoseconds);
+		break;
+	case TRANSFER:
+		l->each.push_ns = l->each.global_ns =
+			cmd_duration("--transfer", optarg);
+		break;
+	case SITES:
+		l->sites = u32("--sites", LEARNERS_MOST);
+		break;
+	case LINK:
+		sim_list(&l->links, "--link", optarg, sim_link);
+		break;
+	case MODEL:
+		l->values = (double)cmd_size("--model", optarg);
+		break;
+	case PUSH:
+		l->push = cmd_codec("--push", optarg);
+		break;
+	case GLOBAL:
+		l->global = cmd_codec("--global", optarg);
+		s->same = 0;
+		break;
+	default:
+		return 0;
+	}
+	return 1;
+}
+
+/* Options that say who comes and goes, and what breaks. */
+static int parse_presence(struct settings *s, int opt)
+{
+	struct dl_fleet_config *c = &s->fleet;
+
+	switch (opt) {
+	case EXTRA:
+		parse_extra(&s->learners);
+		break;
+	case JOIN:
+		c->join_ns = cmd_duration("--join", optarg);
+		break;
+	case REGROUP:
+		accidents("--regroup", &c->regroup_ns, &c->gather_ns);
 		break;
 	case DEATHS:
 		accidents("--deaths", &c->death_ns, &c->down_ns);
@@ -250,6 +349,11 @@ static int parse_machine(struct settings *s, int opt)
 static void parse_rest(struct settings *s, int opt)
 {
 	switch (opt) {
+	case 'n':
+		break;
+	case 'm':
+		s->learners.base = u32("--learners", LEARNERS_MOST);
+		break;
 	case ROUNDS:
 		s->fleet.rounds = cmd_u64("--rounds", optarg, 1, INT64_MAX);
 		break;
@@ -259,6 +363,12 @@ static void parse_rest(struct settings *s, int opt)
 	case TIME:
 		s->fleet.time_ns = cmd_duration("--time", optarg);
 		break;
+	case END_TOKENS:
+		s->fleet.tokens = cmd_size("--tokens", optarg);
+		break;
+	case 'r':
+		s->runs = u32("--runs", RUNS_MOST);
+		break;
 	case SEED:
 		s->fleet.seed = cmd_u64("--seed", optarg, 0, UINT64_MAX);
 		break;
@@ -266,178 +376,110 @@ static void parse_rest(struct settings *s, int opt)
 		s->tape = optarg;
 		break;
 	default:
-		if (!cmd_table_option(&s->table, opt))
+		if (!cmd_table_option(&s->table.table, opt))
 			cmd_common_option(opt);
 	}
 }
 
 static void parse(struct settings *s, int argc, char **argv)
 {
-	uint32_t learners = 8, fragments = 24;
+	uint32_t fragments = 24;
 	int opt;
 
-	opterr = 0; /* the first pass looks for -m and -n alone */
-	while ((opt = getopt_long(argc, argv, CMD_SHORT "m:t:n:H:k:", options,
-			NULL)) != -1) {
-		if (opt == 'm')
-			learners = u32("--learners", LEARNERS_MOST);
-		else if (opt == 'n')
+	opterr = 0; /* the first pass looks for -n alone */
+	while ((opt = getopt_long(argc, argv, SHORT, options, NULL)) != -1)
+		if (opt == 'n')
 			fragments = u32("--fragments", FRAGMENTS_MOST);
-	}
 	opterr = 1;
 	optind = 0;
 	dl_fleet_config_default(&s->fleet, fragments);
-	s->fleet.learners = learners;
 	s->fleet.seed = 1;
-	while ((opt = getopt_long(argc, argv, CMD_SHORT "m:t:n:H:k:", options,
-			NULL)) != -1)
-		if (opt != 'm' && opt != 'n' && !parse_rule(s, opt) &&
-			!parse_machine(s, opt))
+	while ((opt = getopt_long(argc, argv, SHORT, options, NULL)) != -1)
+		if (!parse_rule(s, opt) && !parse_machine(s, opt) &&
+			!parse_link(s, opt) && !parse_presence(s, opt))
 			parse_rest(s, opt);
 	if (optind < argc)
 		cmd_usage("%s: nothing is read", argv[optind]);
 	if (s->tape && s->fleet.syncers > 1)
 		cmd_usage("--tape: of one syncer, not of %u", s->fleet.syncers);
-	if (s->fleet.wait)
-		s->fleet.sync.min_h = 0;
-	if (!s->fleet.rounds && !s->fleet.steps && !s->fleet.time_ns)
-		s->fleet.steps = 1000;
+	if (s->tape && s->runs > 1)
+		cmd_usage("--tape: of one run, not of %u", s->runs);
 }
 
-static int64_t step_time(const char *text)
+static void finish(struct settings *s)
 {
-	int64_t t = cmd_period("--step-time", text);
+	struct dl_fleet_config *c = &s->fleet;
+	struct fleet_learners *l = &s->learners;
 
-	return t;
+	c->learners = l->base + l->extra;
+	if (c->learners > LEARNERS_MOST)
+		cmd_usage("%u learners: more than %d", c->learners,
+			LEARNERS_MOST);
+	for (size_t i = 0; i < c->kills; i++)
+		if (c->kill[i].learner >= c->learners)
+			cmd_usage("--kill: there is no learner %u",
+				c->kill[i].learner);
+	if (s->same)
+		l->global = l->push;
+	if (c->wait)
+		c->sync.min_h = 0;
+	if (!c->rounds && !c->steps && !c->tokens && !c->time_ns)
+		c->steps = 1000;
+	c->learner = fleet_learners_make(l, c->sync.schedule.fragments);
 }
 
-/* "MEAN+SPREAD": evenly from MEAN - SPREAD to MEAN + SPREAD. */
-static void spread_times(struct dl_fleet_learner *l, uint32_t n,
-	const char *mean_text, const char *spread_text)
+/* One run; the exit status it comes to. */
+static int run(struct settings *s)
 {
-	int64_t mean = step_time(mean_text);
-	int64_t spread = cmd_duration("--step-time", spread_text);
+	struct dl_fleet_result r;
+	struct sim_tape tape;
+	struct dl_err e;
+	char took[DL_HUMAN];
+	int status = DL_OK;
 
-	if (spread >= mean)
-		cmd_usage("--step-time %s+%s: the spread is too large",
-			mean_text, spread_text);
-	for (uint32_t m = 0; m < n; m++)
-		l[m].step_ns = n < 2 ? mean
-				     : mean - spread +
-					       (int64_t)(2.0 * (double)spread *
-							 m / (n - 1));
-}
-
-/* "T,T,...": in turn. */
-static void list_times(struct dl_fleet_learner *l, uint32_t n, char *text)
-{
-	uint32_t given = 0;
-	char *rest = text, *item;
-
-	while (given < n && (item = strsep(&rest, ",")))
-		l[given++].step_ns = step_time(item);
-	for (uint32_t m = given; m < n; m++)
-		l[m].step_ns = l[m - given].step_ns;
-}
-
-static struct dl_fleet_learner *make_learners(const struct settings *s)
-{
-	uint32_t n = s->fleet.learners;
-	struct dl_fleet_learner *l = dl_alloc_array(n, sizeof *l);
-	char *text = dl_strdup(s->step_time), *plus = strchr(text, '+');
-
-	for (uint32_t m = 0; m < n; m++) {
-		l[m] = s->each;
-		l[m].liar = m < s->liars;
+	if (s->tape)
+		sim_tape_begin(&tape, &s->fleet);
+	dl_fleet_run(&s->fleet, &r);
+	if (s->tape && sim_tape_end(&tape, s->tape, &e))
+		status = cmd_fail(&e);
+	fleet_table_add(&s->table, &s->fleet, &r);
+	cmd_debug("seed %llu: %llu rounds, %llu merges in %s",
+		(unsigned long long)s->fleet.seed, (unsigned long long)r.rounds,
+		(unsigned long long)r.merges,
+		dl_human_duration(took, r.ended_ns));
+	if (r.fault[0]) {
+		cmd_warn("seed %llu: a rule is broken: %s",
+			(unsigned long long)s->fleet.seed, r.fault);
+		status = DL_SOFTWARE;
 	}
-	if (plus) {
-		*plus = '\0';
-		spread_times(l, n, text, plus + 1);
-	} else {
-		list_times(l, n, text);
-	}
-	free(text);
-	return l;
-}
-
-static double percent(double part, double whole)
-{
-	return whole > 0 ? 100 * part / whole : 0;
-}
-
-static void put_line(
-	struct cmd_table *t, const char *name, const struct dl_fleet_line *l)
-{
-	const struct dl_account *a = &l->account;
-	double own = (double)a->own, useful = 0, h = 0;
-
-	if (a->own)
-		useful = (double)l->busy_ns * (double)a->merged / own;
-	if (a->merged_pushes)
-		h = (double)a->merged / (double)a->merged_pushes;
-	cmd_table_word(t, name);
-	cmd_table_number(t, "%" PRIu64, l->steps);
-	cmd_table_number(t, "%" PRIu64, l->clock);
-	cmd_table_number(
-		t, "%.1f", percent((double)l->reported, (double)l->rounds));
-	cmd_table_number(t, "%.2f", h);
-	cmd_table_number(t, "%" PRIu64, a->late_pushes);
-	cmd_table_number(
-		t, "%.1f", percent((double)(a->late + a->refused), own));
-	cmd_table_number(t, "%.1f", percent((double)a->overwritten, own));
-	cmd_table_number(t, "%.1f",
-		percent((double)(a->lost + a->unsent + a->out), own));
-	cmd_table_number(t, "%.1f", percent(useful, (double)l->allocated_ns));
-	cmd_table_number(
-		t, "%.1f", percent((double)l->busy_ns, (double)l->up_ns));
-}
-
-static void print(struct settings *s, const struct dl_fleet_result *r)
-{
-	char name[24], took[DL_HUMAN];
-
-	for (uint32_t m = 0; m < s->fleet.learners; m++) {
-		snprintf(name, sizeof name, "%u", m);
-		put_line(&s->table, name, &r->learner[m]);
-	}
-	put_line(&s->table, "total", &r->total);
-	cmd_table_print(&s->table);
-	cmd_debug("%" PRIu64 " rounds, %" PRIu64 " merges in %s", r->rounds,
-		r->merges, dl_human_duration(took, r->ended_ns));
+	dl_fleet_result_release(&r);
+	return status;
 }
 
 int sim_fleet(int argc, char **argv)
 {
 	struct settings s = {
-		.each = {.jitter = 0.05,
-			.tokens = TOKENS,
-			.delay_ns = DL_SECOND / 50,
-			.transfer_ns = DL_SECOND / 20},
-		.step_time = "1s",
-		.table.column = columns,
+		.learners = {.each = {.jitter = 0.05,
+				     .tokens = TOKENS,
+				     .delay_ns = DL_SECOND / 50,
+				     .push_ns = DL_SECOND / 20,
+				     .global_ns = DL_SECOND / 20},
+			.base = 8,
+			.step_time = "1s",
+			.values = 5e9,
+			.push = DL_CODEC_BF16},
+		.same = 1,
+		.runs = 1,
 	};
-	struct dl_fleet_learner *learner;
-	struct dl_fleet_result r;
-	struct sim_tape tape;
-	struct dl_err e;
-	int status = DL_OK;
+	int status = DL_OK, flushed;
 
 	parse(&s, argc, argv);
-	s.fleet.learner = learner = make_learners(&s);
-	if (s.tape)
-		sim_tape_begin(&tape, &s.fleet);
-	dl_fleet_run(&s.fleet, &r);
-	print(&s, &r);
-	if (s.tape && sim_tape_end(&tape, s.tape, &e))
-		status = cmd_fail(&e);
-	if (r.fault[0]) {
-		cmd_warn("a rule is broken: %s", r.fault);
-		status = DL_SOFTWARE;
-	} else {
-		status = cmd_flush();
-	}
-	dl_fleet_result_release(&r);
-	free(learner);
+	finish(&s);
+	for (uint32_t i = 0; i < s.runs && !status; i++, s.fleet.seed++)
+		status = run(&s);
+	fleet_table_print(&s.table);
+	flushed = cmd_flush();
+	free((void *)s.fleet.learner);
 	free(s.kill);
-	return status;
+	return status ? status : flushed;
 }

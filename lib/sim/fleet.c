@@ -54,6 +54,16 @@ struct event *post_random(struct world *w, int64_t mean, enum what what)
 	return mean > 0 ? post(w, draw(w, mean), what) : NULL;
 }
 
+void regroup(struct world *w)
+{
+	const struct dl_fleet_config *c = w->config;
+
+	if (!c->regroup_ns || !w->now || w->ending || w->now < w->regroup_end)
+		return;
+	w->regroup_at = w->now + c->gather_ns;
+	w->regroup_end = w->regroup_at + c->regroup_ns;
+}
+
 int is_calm(const struct world *w)
 {
 	return w->ending && w->config->calm_end;
@@ -103,7 +113,7 @@ static void node_happens(struct world *w, const struct event *e)
 	if (is_calm(w))
 		return;
 	if (e->what == DIE) {
-		node_die(w, e->m, draw(w, w->config->down_ns));
+		node_die(w, e->m, draw(w, node_away(w, e->m)));
 	} else if (e->what == DRAIN) {
 		n->draining = 1;
 		node_event(
@@ -167,8 +177,9 @@ static int64_t patience(const struct world *w)
 		    10 * c->merge_ns;
 
 	for (uint32_t m = 0; m < c->learners; m++)
-		t += 20 * c->learner[m].step_ns + 4 * c->learner[m].delay_ns +
-		     4 * w->fragments * c->learner[m].transfer_ns;
+		t += 20 * w->node[m].mean_ns + 4 * c->learner[m].delay_ns +
+		     4 * w->fragments *
+			     (c->learner[m].push_ns + c->learner[m].global_ns);
 	return is_calm(w) ? t : 20 * t;
 }
 
@@ -181,6 +192,24 @@ static void ask_for_end(struct world *w)
 	for (uint32_t s = 0; s < w->config->syncers; s++)
 		if (w->hub[s].core)
 			hub_plain(w, s, DL_EV_END);
+}
+
+/* Who comes takes part once the others have stood still for it. */
+static void arrive(struct world *w, const struct event *e)
+{
+	struct event *again;
+
+	if (w->node[e->m].core)
+		return;
+	if (!e->regrouped)
+		regroup(w);
+	if (w->now >= w->regroup_end) {
+		node_born(w, e->m);
+		return;
+	}
+	again = post(w, w->regroup_end - w->now, BORN);
+	again->m = e->m;
+	again->regrouped = 1;
 }
 
 static void happen(struct world *w, const struct event *e)
@@ -196,8 +225,7 @@ static void happen(struct world *w, const struct event *e)
 			node_event(w, e->m, &e->learn);
 		break;
 	case BORN:
-		if (!n->core)
-			node_born(w, e->m);
+		arrive(w, e);
 		break;
 	case STEP:
 		if (n->core && n->trainer == e->gen)
@@ -241,7 +269,8 @@ static int has_reached_end(const struct world *w)
 			clock = dl_sync_clock(w->hub[s].core);
 	}
 	return (c->rounds && merges >= c->rounds) ||
-	       (c->steps && clock >= c->steps);
+	       (c->steps && clock >= c->steps) ||
+	       (c->tokens && w->tokens >= c->tokens);
 }
 
 /* Does a learner that was there when all syncers were done still run? */
@@ -272,6 +301,26 @@ static void go(struct world *w)
 		dl_ledger_fault(&w->ledger, "nothing happens any more");
 }
 
+static int64_t mean_step(struct world *w, int64_t step_ns)
+{
+	double t = (double)step_ns, least = 0.1 * t;
+
+	if (w->config->spread > 0)
+		t *= 1 + w->config->spread * dl_rng_normal(&w->rng);
+	return (int64_t)(t > least ? t : least);
+}
+
+static void make_sites(struct world *w)
+{
+	const struct dl_fleet_config *c = w->config;
+	uint32_t last = 0;
+
+	for (uint32_t m = 0; m < c->learners; m++)
+		if (c->learner[m].site > last)
+			last = c->learner[m].site;
+	w->site = dl_alloc_array((size_t)last + 1, sizeof *w->site);
+}
+
 static void make_nodes(struct world *w)
 {
 	const struct dl_fleet_config *c = w->config;
@@ -282,7 +331,11 @@ static void make_nodes(struct world *w)
 
 		n->config = &c->learner[m];
 		snprintf(n->name, sizeof n->name, NODE_NAME "%06u", m);
+		n->mean_ns = mean_step(w, n->config->step_ns);
 		n->link = dl_alloc_array(c->syncers, sizeof *n->link);
+		for (uint32_t s = 0; s < c->syncers; s++)
+			n->link[s].waiting = dl_alloc_array(
+				w->fragments, sizeof *n->link[s].waiting);
 		n->version = dl_alloc_array(w->fragments, sizeof *n->version);
 		post(w, n->config->start_ns, BORN)->m = m;
 	}
@@ -323,6 +376,8 @@ static void release(struct world *w)
 	dl_queue_release(&w->queue);
 	for (uint32_t m = 0; m < w->config->learners; m++) {
 		dl_learn_free(w->node[m].core);
+		for (uint32_t s = 0; s < w->config->syncers; s++)
+			free(w->node[m].link[s].waiting);
 		free(w->node[m].link);
 		free(w->node[m].kept);
 		free(w->node[m].version);
@@ -335,6 +390,7 @@ static void release(struct world *w)
 		free(w->hub[s].version);
 	}
 	free(w->node);
+	free(w->site);
 	free(w->hub);
 	free(w->syncer);
 	dl_ledger_release(&w->ledger);
@@ -434,6 +490,7 @@ void dl_fleet_run(const struct dl_fleet_config *c, struct dl_fleet_result *out)
 	for (uint32_t p = 0; p < w.fragments; p++)
 		w.syncer[p] = p % c->syncers;
 	dl_ledger_init(&w.ledger, c->learners, w.fragments);
+	make_sites(&w);
 	make_nodes(&w);
 	make_hubs(&w);
 	if (c->time_ns)

@@ -15,12 +15,16 @@
 #include "sync/sync.h"
 
 struct dl_fleet_learner {
-	int64_t step_ns;     /* mean time of an inner step */
-	double jitter;	     /* its deviation, relative */
-	uint64_t tokens;     /* a step */
-	int64_t delay_ns;    /* of a message, each way */
-	int64_t transfer_ns; /* of a fragment, each way; one at a time */
-	int64_t start_ns;    /* when it first comes */
+	int64_t step_ns;	    /* mean time of an inner step */
+	double jitter;		    /* its deviation, relative */
+	uint64_t tokens;	    /* a step */
+	uint32_t site;		    /* those of one site share its link */
+	int64_t delay_ns;	    /* of a message, each way */
+	int64_t push_ns, global_ns; /* of a fragment on the link, up and down;
+				     * one at a time */
+	int64_t start_ns;	    /* when it first comes */
+	int64_t here_ns, away_ns;   /* mean times until it leaves, and is back;
+				     * here 0: it stays */
 	int liar;
 };
 
@@ -37,6 +41,13 @@ struct dl_fleet_config {
 	int wait;
 	uint32_t learners;
 	const struct dl_fleet_learner *learner;
+	double spread;	 /* deviation of learners' mean steps, relative */
+	int64_t join_ns; /* from a process's start to its first step, besides
+			  * what crosses the link */
+	/* Whenever a learner comes or goes, all stand still for so long, as
+	 * elastic data-parallel training does; what changes until gather_ns
+	 * later, or while they stand, is one such change. 0: nobody does. */
+	int64_t regroup_ns, gather_ns;
 	uint32_t syncers; /* fragment p is served by p mod syncers */
 	int64_t merge_ns;
 	/* Mean times between (0: never) and how long each lasts. */
@@ -50,7 +61,7 @@ struct dl_fleet_config {
 	double copy_fails;	      /* share of copies with a dying trainer */
 	int64_t detect_ns;	      /* until a broken link is noticed */
 	/* The end is asked for at the first of these that is not 0. */
-	uint64_t rounds, steps;
+	uint64_t rounds, steps, tokens;
 	int64_t time_ns;
 	int calm_end; /* nothing more breaks once it was asked for */
 	uint64_t seed;

@@ -46,7 +46,7 @@ struct dl_ledger {
 	uint64_t *unsent;	    /* learners x fragments */
 	struct dl_ledger_push *push;
 	size_t pushes, cap, free; /* places; the first free one, or pushes */
-	char fault[200]; /* the first rule that was broken */
+	char fault[200];	  /* the first rule that was broken */
 };
 
 void dl_ledger_init(struct dl_ledger *l, uint32_t learners, uint32_t fragments);

@@ -36,7 +36,7 @@ void node_born(struct world *w, uint32_t m)
 	n->gen = ++w->gens;
 	n->instance = dl_rng_next(&w->rng);
 	n->draining = n->finished = n->training = n->broken = 0;
-	n->load_ns = 0;
+	n->load_ns = c->join_ns;
 	n->failed = 0;
 	n->done = 0;
 	n->born_at = w->now;
@@ -52,6 +52,8 @@ void node_born(struct world *w, uint32_t m)
 	}
 	post_about(w, c->death_ns, DIE, m, n->gen);
 	post_about(w, c->drain_ns, DRAIN, m, n->gen);
+	post_about(
+		w, n->config->here_ns, c->regroup_ns ? DIE : DRAIN, m, n->gen);
 	post_about(w, c->trainer_ns, TRAINER_DIES, m, n->gen);
 }
 
@@ -117,6 +119,14 @@ static void end_process(struct world *w, struct node *n)
 	n->core = NULL;
 	n->gen = ++w->gens;
 	n->trainer = ++w->gens;
+	regroup(w);
+}
+
+int64_t node_away(const struct world *w, uint32_t m)
+{
+	const struct dl_fleet_learner *l = w->node[m].config;
+
+	return l->here_ns ? l->away_ns : w->config->down_ns;
 }
 
 void node_die(struct world *w, uint32_t m, int64_t down)
@@ -200,9 +210,10 @@ static void do_release(
 
 static void do_go(struct world *w, struct node *n)
 {
-	double t = (double)n->config->step_ns *
+	double t = (double)n->mean_ns *
 		   (1 + n->config->jitter * dl_rng_normal(&w->rng));
-	double least = 0.1 * (double)n->config->step_ns;
+	double least = 0.1 * (double)n->mean_ns;
+	int64_t wait = n->load_ns;
 	struct event *e;
 
 	if (n->broken)
@@ -211,7 +222,9 @@ static void do_go(struct world *w, struct node *n)
 		dl_ledger_fault(&w->ledger, "%s: goes on twice", n->name);
 	n->training = 1;
 	n->step_ns = (int64_t)(t > least ? t : least);
-	e = post(w, n->load_ns + n->step_ns, STEP);
+	if (w->regroup_at <= w->now && w->regroup_end - w->now > wait)
+		wait = w->regroup_end - w->now;
+	e = post(w, wait + n->step_ns, STEP);
 	e->m = (uint32_t)(n - w->node);
 	e->gen = n->trainer = ++w->gens;
 	n->load_ns = 0;
@@ -261,7 +274,7 @@ static void do_finish(struct world *w, struct node *n)
 	n->finished = 1;
 	end_process(w, n);
 	if (n->draining && !w->over)
-		post(w, draw(w, w->config->down_ns), BORN)->m = m;
+		post(w, draw(w, node_away(w, m)), BORN)->m = m;
 }
 
 static void carry_out(
@@ -357,6 +370,7 @@ void node_step(struct world *w, uint32_t m)
 	n->line.steps++;
 	n->line.busy_ns += n->step_ns;
 	dl_ledger_step(&w->ledger, m);
+	w->tokens += n->config->tokens;
 	node_event(w, m,
 		&(struct dl_learn_event){
 			.kind = DL_LE_STEP,

@@ -77,7 +77,8 @@ void dl_proposal_rounds(
 		l[m].jitter = given->jitter;
 		l[m].tokens = TOKENS;
 		l[m].delay_ns = (int64_t)(given->traffic.latency * DL_SECOND);
-		l[m].transfer_ns =
+		l[m].site = m;
+		l[m].push_ns = l[m].global_ns =
 			(int64_t)(t.serial / 2 / given->link * DL_SECOND);
 	}
 	dl_fleet_run(&c, &r);

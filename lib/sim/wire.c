@@ -2,6 +2,7 @@
 #include "sim/world.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/mem.h"
 
@@ -59,14 +60,16 @@ void send_up(struct world *w, uint32_t m, uint32_t s,
 {
 	struct node *n = &w->node[m];
 	struct link *k = &n->link[s];
+	struct site *site = &w->site[n->config->site];
 	int64_t after = n->config->delay_ns;
 	struct event *e;
 
 	if (!k->up)
 		return;
 	if (ev->kind == DL_EV_PUSH) {
-		k->up_free = later(k->up_free, w->now) + n->config->transfer_ns;
-		after += k->up_free - w->now;
+		site->up_free =
+			later(site->up_free, w->now) + n->config->push_ns;
+		after += site->up_free - w->now;
 	}
 	e = post(w, after, TO_SYNCER);
 	e->m = m;
@@ -87,22 +90,46 @@ void send_up(struct world *w, uint32_t m, uint32_t s,
 		lie_step(w, &e->sync);
 }
 
+/* The next global of that fragment has its turn on the link; NULL when it takes
+ * the place of one that still waits for its own. */
+static struct waiting *take_turn(struct world *w, struct node *n,
+	struct link *k, const struct dl_learn_event *ev)
+{
+	struct site *site = &w->site[n->config->site];
+	struct waiting *x = &k->waiting[ev->fragment];
+
+	if (x->event && w->now < x->begins) {
+		uint32_t syncer = x->event->learn.syncer;
+
+		x->event->learn = *ev;
+		x->event->learn.syncer = syncer;
+		return NULL;
+	}
+	x->begins = later(site->down_free, w->now);
+	site->down_free = x->begins + n->config->global_ns;
+	return x;
+}
+
 struct event *send_down(struct world *w, uint32_t m, uint32_t s,
 	const struct dl_learn_event *ev)
 {
 	struct node *n = &w->node[m];
 	struct link *k = &n->link[s];
+	struct waiting *turn = NULL;
 	int64_t after = n->config->delay_ns;
 	struct event *e;
 
 	if (!k->up)
 		return NULL;
 	if (ev->kind == DL_LE_GLOBAL) {
-		k->down_free =
-			later(k->down_free, w->now) + n->config->transfer_ns;
-		after += k->down_free - w->now;
+		turn = take_turn(w, n, k, ev);
+		if (!turn)
+			return NULL;
+		after += turn->begins + n->config->global_ns - w->now;
 	}
 	e = post(w, after, TO_LEARNER);
+	if (turn)
+		turn->event = e;
 	e->m = m;
 	e->s = s;
 	e->gen = k->gen;
@@ -160,7 +187,9 @@ void connect_link(struct world *w, uint32_t m, uint32_t s)
 		post_about(w, w->config->detect_ns, CONNECT, m, s, n->gen);
 		return;
 	}
-	*k = (struct link){.up = 1, .gen = ++w->gens};
+	k->up = 1;
+	k->gen = ++w->gens;
+	memset(k->waiting, 0, w->fragments * sizeof *k->waiting);
 	say_hello(w, m, s);
 	e = post_random(w, w->config->cut_ns, CUT);
 	if (e) {

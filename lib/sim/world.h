@@ -13,11 +13,23 @@
 #define NODE_NAME "learner-"
 enum { NODE_PREFIX = sizeof NODE_NAME - 1 };
 
+/* A site's link: when the next fragment can start on it. What a broken
+ * connection had under way still takes its time. */
+struct site {
+	int64_t up_free, down_free;
+};
+
+/* A global fragment that waits for the link: a newer one replaces it. */
+struct waiting {
+	int64_t begins;
+	struct event *event; /* good until it begins */
+};
+
 /* A connection of a learner to a syncer; gen tells it from earlier ones. */
 struct link {
 	int up;
 	uint64_t gen;
-	int64_t up_free, down_free; /* when the next fragment can start */
+	struct waiting *waiting; /* P */
 };
 
 /* A push that the learner's driver keeps until it is settled. */
@@ -43,6 +55,7 @@ struct node {
 	int broken;	  /* its trainer died in a copy */
 	uint64_t trainer; /* tells its trainer from earlier ones */
 	int64_t load_ns;  /* until a new trainer can go */
+	int64_t mean_ns;  /* of its steps */
 	int64_t step_ns;  /* of the step in hand */
 	int64_t born_at;
 	uint64_t failed;	  /* steps of copies that failed */
@@ -69,8 +82,8 @@ struct hub {
 	int64_t wake_at; /* the earliest wake that was asked for */
 	struct held *held;
 	size_t helds, held_cap, held_free; /* as places of the ledger */
-	struct dl_sync_action *merge; /* P: in hand, or no parts */
-	struct dl_version *version;   /* P: the last made */
+	struct dl_sync_action *merge;	   /* P: in hand, or no parts */
+	struct dl_version *version;	   /* P: the last made */
 	uint64_t rounds, merges, crashes;
 	/* the push being taken */
 	const struct event *push;
@@ -102,7 +115,8 @@ struct event {
 	uint32_t m, s, p;
 	uint64_t gen; /* of what it is about; void when that is gone */
 	size_t record;
-	int lie; /* made up: must be refused */
+	int lie;       /* made up: must be refused */
+	int regrouped; /* BORN: others know of it */
 	int64_t down;
 	union {
 		struct dl_sync_event sync;
@@ -123,10 +137,13 @@ struct world {
 	struct dl_queue queue;
 	struct event *free;
 	struct node *node;
+	struct site *site;
 	struct hub *hub;
 	struct dl_ledger ledger;
+	uint64_t tokens;		 /* that were trained on */
+	int64_t regroup_at, regroup_end; /* the last, or the next */
 	int ending;
-	uint32_t over; /* syncers whose run is */
+	uint32_t over;	/* syncers whose run is */
 	int64_t end_by; /* the end is over by then, or it hangs */
 };
 
@@ -138,6 +155,8 @@ struct event *post_random(struct world *w, int64_t mean, enum what what);
 int is_calm(const struct world *w); /* nothing breaks any more */
 int64_t draw(struct world *w, int64_t mean);
 int chance(struct world *w, double p);
+/* A learner comes or goes. */
+void regroup(struct world *w);
 
 /* wire.c */
 void connect_link(struct world *w, uint32_t m, uint32_t s);
@@ -150,6 +169,8 @@ struct event *send_down(struct world *w, uint32_t m, uint32_t s,
 
 /* node.c */
 void node_born(struct world *w, uint32_t m);
+/* Mean time until a process that ended has a successor. */
+int64_t node_away(const struct world *w, uint32_t m);
 void node_die(struct world *w, uint32_t m, int64_t down);
 void node_event(struct world *w, uint32_t m, const struct dl_learn_event *ev);
 void node_step(struct world *w, uint32_t m);

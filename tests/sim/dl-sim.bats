@@ -20,7 +20,7 @@ at_least() {
 	[ "$status" -eq 0 ]
 	[ "${#lines[@]}" -eq 5 ]
 	[ "$(echo "$output" | cut -f 1 | tr '\n' ' ')" = "# learner 0 1 2 total " ]
-	[ "$(echo "$output" | awk -F '\t' '{ print NF }' | sort -u)" = 11 ]
+	[ "$(echo "$output" | awk -F '\t' '{ print NF }' | sort -u)" = 17 ]
 }
 
 @test "the same table as JSON" {
@@ -53,6 +53,79 @@ for row in json.load(sys.stdin):
 	at_least "$(echo "$table" | field 3 clock)" 990
 	at_least 260 "$(echo "$table" | field 3 steps)"
 	at_least "$(echo "$table" | field 3 goodput%)" 80
+}
+
+# between LOW X HIGH
+between() {
+	at_least "$2" "$1" && at_least "$3" "$2"
+}
+
+@test "mixed hardware: waiting costs what the slowest costs, jumps nothing" {
+	mixed='dl-sim fleet -t 1s,1.19s --spread 0.1 --steps 300 -r 16'
+	all=$($mixed -k 8 --wait)
+	between 81 "$(echo "$all" | field total utilisation%)" 87
+	between 0.6 "$(echo "$all" | field total utilisation_error)" 1.6
+	at_least "$($mixed -k 8 | field total utilisation%)" 98
+	at_least 25 "$($mixed --grace none | field total participation%)"
+	some=$($mixed)
+	at_least "$(echo "$some" | field total participation%)" 98.5
+	at_least "$(echo "$some" | field total utilisation%)" 98
+}
+
+# Seconds that a fleet with $1 learners more takes, relative to $2.
+relative() {
+	extra=$1 base=$2
+	shift 2
+	dl-sim fleet -t 4s --tokens 16M --extra "$extra:4000s:200s:1s" "$@" |
+		field total seconds |
+		awk -v base="$base" '{ printf "%.4f", $1 / base }'
+}
+
+@test "scavenging: the paper's row, and why data-parallel gains nothing" {
+	base=$(relative 0 1)
+	between 0.89 "$(relative 2 "$base")" 0.91
+	between 0.82 "$(relative 4 "$base")" 0.84
+	between 0.74 "$(relative 8 "$base")" 0.76
+	between 0.61 "$(relative 24 "$base")" 0.63
+	same='-n 1 -H 1 --tau 0 --wait --grace 1h --regroup 1m:35s'
+	base=$(relative 0 1 $same)
+	at_least "$(relative 2 "$base" $same)" 1
+	at_least "$(relative 8 "$base" $same)" 0.97
+	between 0.72 "$(relative 24 "$base" $same)" 0.88
+}
+
+@test "fragments take time on the link, both ways, and share a site's" {
+	calm='dl-sim fleet -m 1 -n 1 -H 10 --tau 0 --wait --grace none -t 1s
+		--jitter 0 --delay 0s --merge 0s --steps 100'
+	# 1M values of 16 bits take 1 s at 16 Mbit/s; a learner waits for that
+	link='--model 1M --push bf16 --global int4 --link 16Mbit'
+	free=$($calm --transfer 0s | field total seconds)
+	alone=$($calm $link | field total seconds)
+	echo "$free $alone"
+	between 10 "$(awk -v a="$alone" -v f="$free" 'BEGIN { print a - f }')" 12
+	# ... and overwrites what it did while the global fragment came
+	at_least 10 "$($calm $link | field total overwritten%)"
+	at_least "$($calm $link --global f32 | field total overwritten%)" 15
+	at_least "$($calm $link --link 8Mbit | field total seconds)" \
+		"$(awk -v a="$alone" 'BEGIN { print a + 10 }')"
+	at_least "$($calm $link -m 2 -k 2 --sites 1 | field total seconds)" \
+		"$(awk -v a="$alone" 'BEGIN { print a + 10 }')"
+	at_least "$(awk -v a="$alone" 'BEGIN { print a + 2 }')" \
+		"$($calm $link -m 2 -k 2 | field total seconds)"
+}
+
+@test "a link too slow for every round stops who waits, and nobody else" {
+	slow='dl-sim fleet -m 2 --model 24M --link 8Mbit --steps 600'
+	at_least 780 "$($slow | field total seconds)"
+	at_least "$($slow --wait | field total seconds)" 1200
+}
+
+@test "extra learners come when they are said to, and go" {
+	table=$(dl-sim fleet -m 2 --extra 1:500s --jitter 0 --time 1000s)
+	between 490 "$(echo "$table" | field 2 steps)" 500
+	table=$(dl-sim fleet -m 2 --extra 4:0s:50s:50s --jitter 0 --time 2000s)
+	between 700 "$(echo "$table" | field 3 steps)" 1300
+	at_least 1 "$(echo "$table" | field total lost%)"
 }
 
 @test "who is killed at a moment is away until it is back" {
@@ -250,6 +323,8 @@ column() {
 @test "what cannot be is refused" {
 	for bad in '' 'fleet -m 0' 'fleet --grace soon' 'fleet --late never' \
 		'fleet -t 0s' 'fleet -t 1s+2s' 'fleet --apply blend:2' \
+		'fleet --extra 1:0s:1s:1s:1s' 'fleet --link 0' \
+		'fleet --regroup soon' 'fleet -r 0' 'fleet --push f7' \
 		'fleet rest' 'flee' 'fleet --below-quorum merge'; do
 		run dl-sim $bad
 		echo "$bad: $status"

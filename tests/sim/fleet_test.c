@@ -42,8 +42,12 @@ static void draw_learner(struct dl_rng *r, struct dl_fleet_learner *l)
 		.jitter = dl_rng_uniform(r) * 0.3,
 		.tokens = (uint64_t)between(r, 1, 1000),
 		.delay_ns = between(r, 0, 100) * ms,
-		.transfer_ns = between(r, 0, 50) * ms,
+		.site = (uint32_t)between(r, 0, LEARNERS_MOST - 1),
+		.push_ns = between(r, 0, 50) * ms,
+		.global_ns = between(r, 0, 50) * ms,
 		.start_ns = one_in(r, 3) ? between(r, 0, 20000) * ms : 0,
+		.here_ns = one_in(r, 4) ? between(r, 5000, 40000) * ms : 0,
+		.away_ns = between(r, 0, 5000) * ms,
 	};
 }
 
@@ -76,6 +80,10 @@ static void draw_troubles(struct dl_rng *r, struct dl_fleet_config *c)
 	c->trainer_ns = sometimes(r, between(r, 5, 60) * DL_SECOND);
 	c->crash_ns = sometimes(r, between(r, 5, 60) * DL_SECOND);
 	c->copy_fails = one_in(r, 2) ? 0 : 0.005;
+	c->regroup_ns = one_in(r, 6) ? between(r, 0, 3000) * ms : 0;
+	c->gather_ns = between(r, 0, 3000) * ms;
+	c->join_ns = between(r, 0, 2000) * ms;
+	c->spread = dl_rng_uniform(r) * 0.2;
 	c->detect_ns = between(r, 0, 2000) * ms;
 	c->down_ns = between(r, 0, 10000) * ms;
 	c->cut_for_ns = between(r, 0, 10000) * ms;
@@ -163,8 +171,10 @@ static int lock_step_goes_on(uint64_t seed, char *fault, size_t size)
 	c.cut_ns = sometimes(&r, 60 * DL_SECOND);
 	c.trainer_ns = sometimes(&r, 60 * DL_SECOND);
 	c.crash_ns = sometimes(&r, 60 * DL_SECOND);
-	for (uint32_t m = 0; m < c.learners; m++)
+	for (uint32_t m = 0; m < c.learners; m++) {
 		draw_learner(&r, &learner[m]);
+		learner[m].here_ns = 0;
+	}
 	for (c.kills = 0; c.kills < KILLS; c.kills++)
 		kill[c.kills] = (struct dl_fleet_kill){
 			.learner = (uint32_t)dl_rng_below(&r, c.learners),
@@ -222,7 +232,9 @@ static void run_mixed(enum dl_late late, enum dl_apply apply, uint32_t syncers,
 			.jitter = 0.1,
 			.tokens = 100,
 			.delay_ns = 10 * ms,
-			.transfer_ns = 5 * ms,
+			.site = m,
+			.push_ns = 5 * ms,
+			.global_ns = 5 * ms,
 		};
 	dl_fleet_run(&c, out);
 }
