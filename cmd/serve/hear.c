@@ -168,6 +168,13 @@ static void on_barred(struct peer *peer, const struct dl_message *m,
 	server_event(peer->server, &ev);
 }
 
+void hear_came(void *ctx, uint64_t bytes)
+{
+	const struct peer *peer = ctx;
+
+	arrival_take(&peer->server->globals.pushes, peer->coming, bytes);
+}
+
 static int on_whole(void *ctx, struct dl_conn *c, const struct dl_message *m,
 	const struct dl_header *h, void *dest, struct dl_err *e)
 {

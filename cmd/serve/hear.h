@@ -15,6 +15,7 @@ enum {
 
 /* Their ctx is the struct peer. */
 extern const struct dl_conn_handlers peer_handlers;
+void hear_came(void *peer, uint64_t bytes); /* config.came */
 
 /* The peer was sent what takes a message to answer: it may say one more. */
 void hear_answer(struct peer *peer);

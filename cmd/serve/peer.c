@@ -223,7 +223,8 @@ static void take_in(
 		.queue = DL_CONN_QUEUE + 2 * s->layout_text.len,
 		.beat_ns = beat_time,
 		.session = own ? &session : NULL,
-		.rate = &s->rate};
+		.rate = &s->rate,
+		.came = hear_came};
 	struct peer *peer = dl_alloc(sizeof *peer);
 
 	peer->server = s;

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "cmd/segments.h"
-#include "merge/outer.h"
 #include "tensor/packed.h"
 
 static struct shared *new_values(struct globals *g, uint32_t p)
@@ -30,18 +29,14 @@ static void allocate(struct globals *g, const struct sync_options *o)
 	g->error = dl_alloc_array(n, sizeof *g->error);
 	g->update = dl_alloc_array(n, sizeof *g->update);
 	shelf_init(&g->shelf, layout, 2);
-	pushes_init(&g->pushes, g->pool, &g->shelf, layout);
+	pushes_init(&g->pushes, g->pool, &g->shelf, layout, g->segment,
+		g->segments);
 	for (uint32_t p = 0; p < n; p++) {
-		size_t bytes = shelf_bytes(&g->shelf, p);
-
 		g->segments[p] =
 			segments_cut(layout, p, o->rule, &g->segment[p]);
 		g->values[p] = new_values(g, p);
 		g->momentum[p] = shelf_take(&g->shelf, p);
-		if (bytes > g->merged_bytes)
-			g->merged_bytes = bytes;
 	}
-	g->merged = dl_big_alloc(g->merged_bytes);
 }
 
 static void drop_error(struct globals *g, uint32_t p)
@@ -116,8 +111,6 @@ void globals_close(struct globals *g)
 		drop_error(g, p);
 		free(g->segment[p]);
 	}
-	if (g->merged)
-		dl_big_free(g->merged, g->merged_bytes);
 	free(g->segment);
 	free(g->segments);
 	free(g->loaded);
@@ -136,63 +129,90 @@ const float *globals_values(const struct globals *g, uint32_t p)
 	return g->values[p]->data;
 }
 
-/* The values of p to be changed: those that somebody reads stay as they are,
- * and a copy takes their place. */
-static float *writable(struct globals *g, uint32_t p)
+/* Where the next values of p go: those that somebody reads stay as they are. */
+static struct shared *next_values(struct globals *g, uint32_t p)
+{
+	return g->values[p]->readers ? new_values(g, p) : g->values[p];
+}
+
+/* They were made, or not. */
+static void keep_values(
+	struct globals *g, uint32_t p, struct shared *next, int made)
 {
 	struct shared *now = g->values[p];
 
-	if (now->readers) {
-		g->values[p] = new_values(g, p);
-		memcpy(g->values[p]->data, now->data, now->bytes);
-		shared_retire(now);
-	}
-	return g->values[p]->data;
+	if (next == now)
+		return;
+	shared_retire(made ? now : next);
+	if (made)
+		g->values[p] = next;
 }
 
-static void step(struct globals *g, uint32_t p, float *values)
-{
-	dl_outer_step(g->pool, &g->outer, g->segment[p], g->segments[p],
-		g->merged, values, g->momentum[p]);
-}
-
-/* An error that a narrow codec has left is paid with the first whole step. */
-static void step_whole(struct globals *g, uint32_t p)
-{
-	float *values = writable(g, p);
-
-	step(g, p, values);
-	if (g->error[p])
-		update_settle(
-			values, g->error[p], g->layout->fragment[p].elements);
-	drop_error(g, p);
-}
-
-static void step_narrow(struct globals *g, uint32_t p)
-{
-	size_t bytes = shelf_bytes(&g->shelf, p);
-	struct update_work w = {
-		g->pool, &g->shelf, g->layout, &g->quant, g->merged};
-	float *values = writable(g, p), *next = shelf_take(&g->shelf, p);
-
-	if (!g->error[p])
-		g->error[p] = memset(shelf_take(&g->shelf, p), 0, bytes);
-	step(g, p, memcpy(next, values, bytes));
-	g->update[p].data = update_make(&w, p, values, next, g->error[p]);
-	shelf_give(&g->shelf, p, next);
-}
-
-static int merge(
-	struct globals *g, const struct dl_sync_action *a, struct dl_err *e)
+static int merge(struct globals *g, const struct dl_sync_action *a,
+	const struct dl_step *step, struct dl_err *e)
 {
 	struct contributions c;
 	uint32_t p = a->fragment;
 	int code;
 
 	pushes_gather(&g->pushes, a, &c);
-	code = dl_merge_fragment(g->pool, g->segment[p], g->segments[p], c.item,
-		c.n, g->merged, NULL, e);
+	code = dl_merge_step(g->pool, g->segment[p], g->segments[p], c.item,
+		c.n, c.products, step, e);
 	pushes_gathered(&g->pushes, &c);
+	return code;
+}
+
+/* An error that a narrow codec has left is paid with the first whole step. */
+static int step_whole(
+	struct globals *g, const struct dl_sync_action *a, struct dl_err *e)
+{
+	uint32_t p = a->fragment;
+	struct shared *next = next_values(g, p);
+	const struct dl_step step = {.outer = g->outer,
+		.theta = g->values[p]->data,
+		.next = next->data,
+		.momentum = g->momentum[p]};
+	int code = merge(g, a, &step, e);
+
+	keep_values(g, p, next, !code);
+	if (!code && g->error[p])
+		update_settle(next->data, g->error[p],
+			g->layout->fragment[p].elements);
+	if (!code)
+		drop_error(g, p);
+	return code;
+}
+
+static int step_narrow(
+	struct globals *g, const struct dl_sync_action *a, struct dl_err *e)
+{
+	uint32_t p = a->fragment;
+	struct shared *next = next_values(g, p);
+	struct update_work w = {.quant = &g->quant,
+		.before = g->values[p]->data,
+		.values = next->data};
+	const struct dl_step step = {.outer = g->outer,
+		.theta = w.before,
+		.momentum = g->momentum[p],
+		.made = update_block,
+		.ctx = &w};
+	struct shared *data;
+	int code, owed = g->error[p] != NULL;
+
+	if (!owed)
+		g->error[p] = memset(
+			shelf_take(&g->shelf, p), 0, shelf_bytes(&g->shelf, p));
+	w.error = g->error[p];
+	update_begin(&w, &g->shelf, g->layout, p);
+	code = merge(g, a, &step, e);
+	data = update_end(&w);
+	keep_values(g, p, next, !code);
+	if (!code)
+		g->update[p].data = data;
+	else
+		shared_retire(data);
+	if (code && !owed)
+		drop_error(g, p);
 	return code;
 }
 
@@ -201,19 +221,13 @@ int globals_merge(
 {
 	uint32_t p = a->fragment;
 	struct update *update = &g->update[p];
-	int code = merge(g, a, e);
 
 	shared_retire(update->data);
 	*update = (struct update){
 		.base = {a->version.epoch, a->version.number - 1},
 		.version = a->version};
-	if (code)
-		return code;
-	if (g->quant.codec == DL_CODEC_F32)
-		step_whole(g, p);
-	else
-		step_narrow(g, p);
-	return 0;
+	return g->quant.codec == DL_CODEC_F32 ? step_whole(g, a, e)
+					      : step_narrow(g, a, e);
 }
 
 int globals_commit(struct globals *g, uint32_t p,

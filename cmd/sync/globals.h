@@ -5,7 +5,7 @@
  *
  * Memory: values and momentum, with a narrow codec of updates an error and the
  * newest update, a second copy of fragments that are being sent while the next
- * version is made, a merged delta, and the pushes held.
+ * version is made, and the pushes held.
  */
 #ifndef CMD_SYNC_GLOBALS_H
 #define CMD_SYNC_GLOBALS_H
@@ -15,7 +15,7 @@
 #include "cmd/sync/options.h"
 #include "cmd/sync/pushes.h"
 #include "cmd/sync/update.h"
-#include "merge/merge.h"
+#include "merge/step.h"
 #include "state/store.h"
 
 struct globals {
@@ -31,8 +31,6 @@ struct globals {
 	float **momentum;	     /* P */
 	float **error;		     /* P: what updates owe; NULL: nothing */
 	struct update *update;	     /* P: the newest of this process */
-	float *merged;		     /* of the largest fragment */
-	size_t merged_bytes;
 	struct pushes pushes;
 	struct shelf shelf;
 };

@@ -3,10 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "merge/gram.h"
+
 void pushes_init(struct pushes *s, struct dl_pool *pool, struct shelf *shelf,
-	const struct dl_layout *layout)
+	const struct dl_layout *layout, struct dl_segment *const *segment,
+	const size_t *segments)
 {
-	*s = (struct pushes){pool, shelf, layout, NULL, 0};
+	*s = (struct pushes){pool, shelf, layout, segment, segments, NULL, 0};
 }
 
 void pushes_release(struct pushes *s)
@@ -33,17 +36,20 @@ int pushes_begin(struct pushes *s, uint32_t fragment, const struct dl_header *h,
 	push->coded.data = push->data;
 	push->next = s->first;
 	s->first = push;
+	arrival_begin(s, push);
 	*out = push;
 	return 0;
 }
 
 void pushes_arrived(struct pushes *s, struct push *push)
 {
-	size_t n = push->coded.elements;
-
-	push->norm = push->packed ? dl_norm(s->pool, push->data, n)
-				  : dl_norm_read(s->pool, dl_coded_read,
-					    &push->coded, n);
+	push->norm =
+		arrival_complete(push)
+			? arrival_norm(push)
+			: dl_norm_fragment(s->pool, s->segment[push->fragment],
+				  push->coded.tensors,
+				  push->packed ? push->data : NULL,
+				  dl_coded_read, &push->coded);
 	push->id = ++s->ids;
 }
 
@@ -54,6 +60,7 @@ void pushes_drop(struct pushes *s, struct push *push)
 	while (*at != push)
 		at = &(*at)->next;
 	*at = push->next;
+	arrival_end(s, push);
 	shelf_give_bytes(s->shelf, push->fragment, push->data, push->size);
 	dl_coded_release(&push->coded);
 	free(push);
@@ -115,12 +122,33 @@ static size_t count_same(const struct dl_sync_part *part, size_t parts)
 	return n;
 }
 
+/* The products of all, if each is one push and they were gathered. */
+static double *find_products(const struct contributions *c, size_t tensors)
+{
+	const size_t n = c->n;
+	double *product = dl_alloc_array(tensors * n * n, sizeof *product);
+
+	for (size_t k = 0; k < n * n; k++) {
+		const struct push *x = c->push[k / n], *y = c->push[k % n];
+		const double *sum = x && y ? arrival_products(x, y) : NULL;
+
+		if (!sum) {
+			free(product);
+			return NULL;
+		}
+		for (size_t i = 0; i < tensors; i++)
+			product[i * n * n + k] = sum[i];
+	}
+	return product;
+}
+
 void pushes_gather(struct pushes *s, const struct dl_sync_action *a,
 	struct contributions *c)
 {
 	*c = (struct contributions){.fragment = a->fragment};
 	c->item = dl_alloc_array(a->parts, sizeof *c->item);
 	c->sum = dl_alloc_array(a->parts, sizeof *c->sum);
+	c->push = dl_alloc_array(a->parts, sizeof *c->push);
 	for (size_t i = 0, n; i < a->parts; i += n) {
 		const struct dl_sync_part *part = a->part + i;
 		const struct push *push = find(s, part->push);
@@ -132,11 +160,16 @@ void pushes_gather(struct pushes *s, const struct dl_sync_action *a,
 			.scale = n > 1 ? 1 : part->scale,
 			.delta = push->packed ? push->data : NULL,
 			.read = dl_coded_read,
+			.add = dl_coded_add,
 			.ctx = &push->coded};
 		if (n > 1)
 			to->delta = c->sum[c->n] = add(s, part, n);
+		else
+			c->push[c->n] = push;
 		c->n++;
 	}
+	if (c->n <= DL_GRAM_MOST)
+		c->products = find_products(c, s->segments[a->fragment]);
 }
 
 void pushes_gathered(struct pushes *s, struct contributions *c)
@@ -145,4 +178,6 @@ void pushes_gathered(struct pushes *s, struct contributions *c)
 		shelf_give(s->shelf, c->fragment, c->sum[i]);
 	free(c->item);
 	free(c->sum);
+	free(c->push);
+	free(c->products);
 }

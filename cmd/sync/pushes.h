@@ -7,7 +7,7 @@
 
 #include "base/pool.h"
 #include "cmd/shelf.h"
-#include "merge/merge.h"
+#include "cmd/sync/arrival.h"
 #include "sync/sync.h"
 #include "tensor/coded.h"
 
@@ -21,24 +21,29 @@ struct push {
 	size_t size;
 	int packed; /* data are the packed f32 array */
 	struct dl_coded coded;
+	struct arrival arrival;
 };
 
 struct pushes {
 	struct dl_pool *pool;
 	struct shelf *shelf;
 	const struct dl_layout *layout;
+	struct dl_segment *const *segment; /* P lists, as segments_cut's */
+	const size_t *segments;		   /* P */
 	struct push *first;
 	uint64_t ids; /* given out */
 };
 
 void pushes_init(struct pushes *s, struct dl_pool *pool, struct shelf *shelf,
-	const struct dl_layout *layout);
+	const struct dl_layout *layout, struct dl_segment *const *segment,
+	const size_t *segments);
 void pushes_release(struct pushes *s);
 
 /*
  * A push of that fragment begins to come, with that header: what follows goes
  * to data. 65 when the record does not hold the fragment in a codec that is
- * known here. It is dropped or arrives.
+ * known here. It is dropped or arrives; arrival_take may be told of what there
+ * is till then.
  */
 int pushes_begin(struct pushes *s, uint32_t fragment, const struct dl_header *h,
 	struct push **out, struct dl_err *e);
@@ -52,8 +57,10 @@ void pushes_drop_id(struct pushes *s, uint64_t id); /* if it is here */
 struct contributions {
 	struct dl_contribution *item;
 	size_t n;
-	uint32_t fragment; /* private from here */
-	float **sum;	   /* n: of several pushes; NULL for one */
+	double *products;	  /* for dl_merge_step; NULL: not known */
+	uint32_t fragment;	  /* private from here */
+	float **sum;		  /* n: of several pushes; NULL for one */
+	const struct push **push; /* n: the one; NULL for several */
 };
 void pushes_gather(struct pushes *s, const struct dl_sync_action *a,
 	struct contributions *c);

@@ -4,40 +4,44 @@
 
 #include "merge/merge.h"
 
-static struct shared *encode(
-	const struct update_work *w, uint32_t p, const float *x)
+void update_begin(struct update_work *w, struct shelf *shelf,
+	const struct dl_layout *layout, uint32_t p)
 {
-	struct shared *data =
-		shared_new(w->shelf, p, dl_coded_bytes(w->layout, p, w->quant));
-	struct dl_coded coded;
-
-	dl_coded_encode(w->pool, w->layout, p, w->quant, x, data->data);
-	dl_coded_init(&coded, w->layout, p, w->quant, data->data);
-	dl_coded_decode(w->pool, &coded, w->scratch);
-	dl_coded_release(&coded);
-	return data;
+	w->data = shared_new(shelf, p, dl_coded_bytes(layout, p, w->quant));
+	dl_coded_init(&w->coded, layout, p, w->quant, w->data->data);
+	atomic_init(&w->lost, 0);
 }
 
-struct shared *update_make(const struct update_work *w, uint32_t p,
-	float *values, float *next, float *error)
+void update_block(void *work, size_t offset, size_t n, const float *next)
 {
-	size_t n = w->layout->fragment[p].elements;
-	struct shared *data;
+	struct update_work *w = work;
+	const float *before = w->before + offset;
+	float *values = w->values + offset, *error = w->error + offset;
+	float sent[DL_MERGE_BLOCK];
 
 	for (size_t i = 0; i < n; i++)
-		next[i] = (next[i] - values[i]) + error[i];
-	data = encode(w, p, next);
-	if (dl_find_nonfinite(w->scratch, n) < n) {
-		shared_retire(data);
-		update_settle(values, next, n);
-		memset(error, 0, n * sizeof *error);
-		return NULL;
+		error[i] = (next[i] - before[i]) + error[i];
+	dl_coded_put(&w->coded, w->quant, offset, n, error, w->data->data);
+	dl_coded_read(&w->coded, offset, n, sent);
+	if (dl_find_nonfinite(sent, n) < n) {
+		atomic_store(&w->lost, 1);
+		memcpy(sent, error, n * sizeof *sent);
 	}
 	for (size_t i = 0; i < n; i++) {
-		error[i] = next[i] - w->scratch[i];
-		values[i] += w->scratch[i];
+		error[i] -= sent[i];
+		values[i] = before[i] + sent[i];
 	}
-	return data;
+}
+
+struct shared *update_end(struct update_work *w)
+{
+	struct shared *data = w->data;
+
+	dl_coded_release(&w->coded);
+	if (!atomic_load(&w->lost))
+		return data;
+	shared_retire(data);
+	return NULL;
 }
 
 void update_settle(float *values, const float *error, size_t n)

@@ -69,6 +69,10 @@ struct dl_conn_config {
 	struct dl_rate *rate;  /* of data that is sent, which others may
 				* share; NULL: no limit. Borrowed */
 	struct dl_rate *reads; /* of all that comes, likewise */
+	/* So many bytes of the record of data that is coming are in its dest:
+	 * for who can use the first before the last are there. NULL: nobody.
+	 * Called as handlers are. */
+	void (*came)(void *ctx, uint64_t bytes);
 };
 #define DL_CONN_QUEUE ((size_t)4 << 20)	  /* usual queue */
 #define DL_CONN_HANDSHAKE (5 * DL_SECOND) /* the longest a handshake lasts */

@@ -59,6 +59,7 @@ static int take_event(struct dl_conn *c, enum dl_channel channel,
 	enum dl_reader_event event, struct dl_err *e)
 {
 	struct dl_reader *r = &c->reader[channel];
+	void *dest;
 
 	if (event == DL_READER_BAD)
 		return e->code = DL_PROTOCOL;
@@ -70,8 +71,19 @@ static int take_event(struct dl_conn *c, enum dl_channel channel,
 	}
 	if (event == DL_READER_HEADER)
 		return begin_data(c, r, e);
+	dest = c->dest;
+	c->dest = NULL;
 	return c->config.handlers->whole(
-		c->config.ctx, c, &c->coming, &r->header, c->dest, e);
+		c->config.ctx, c, &c->coming, &r->header, dest, e);
+}
+
+static void tell_came(
+	struct dl_conn *c, enum dl_channel channel, enum dl_reader_event event)
+{
+	int inside = event == DL_READER_MORE || event == DL_READER_RECORD;
+
+	if (c->config.came && channel == DL_CHANNEL_DATA && inside && c->dest)
+		c->config.came(c->config.ctx, c->reader[channel].at);
 }
 
 /* The next bytes of a channel of records. A handler may ask to finish on the
@@ -88,6 +100,7 @@ static int take_bytes(struct dl_conn *c, enum dl_channel channel,
 						  : c->config.data;
 	while (!code && !c->finish) {
 		event = dl_reader_feed(r, p, n, &taken, e);
+		tell_came(c, channel, event);
 		if (event == DL_READER_MORE)
 			break;
 		p += taken;

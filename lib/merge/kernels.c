@@ -188,7 +188,7 @@ static void accumulate(
 {
 	size_t i = 0;
 
-	for (; i + LANES <= n; i += LANES) {
+	for (; m && i + LANES <= n; i += LANES) {
 		wide v[PARTS];
 
 		memcpy(v, sum + i, sizeof v);

@@ -31,7 +31,7 @@ static void update_block(void *ctx, size_t i)
 	const struct merge *g = ctx;
 	const struct dl_party *p = &g->w->party;
 	const struct dl_block *b = &g->blocks[i];
-	double sum[DL_STRIP];
+	double sum[DL_STRIP] __attribute__((aligned(64)));
 
 	for (size_t done = 0; done < b->n; done += DL_STRIP) {
 		size_t n = b->n - done < DL_STRIP ? b->n - done : DL_STRIP;

@@ -30,6 +30,10 @@ struct dl_segment {
 /* Puts elements [offset, offset + n) of a fragment into out. */
 typedef void dl_read_fn(const void *ctx, size_t offset, size_t n, float *out);
 
+/* Adds c times those elements to sum, in double. */
+typedef void dl_add_fn(
+	const void *ctx, double c, size_t offset, size_t n, double *sum);
+
 /* What one learner brings to a round. */
 struct dl_contribution {
 	const char *name; /* the learner; each at most once a merge */
@@ -43,6 +47,7 @@ struct dl_contribution {
 	 * after the segment's start. */
 	const float *delta;
 	dl_read_fn *read;
+	dl_add_fn *add; /* as reading and adding would; NULL: that is done */
 	const void *ctx;
 };
 
@@ -94,10 +99,11 @@ void dl_merge_add(float *sum, double scale, const float *x, size_t n);
  * is, and one pass finds NaN and infinity too.
  */
 double dl_norm(struct dl_pool *pool, const float *x, size_t n);
-/* The same, bit for bit, of n elements that are read DL_MERGE_BLOCK at a time,
- * from any thread. */
-double dl_norm_read(
-	struct dl_pool *pool, dl_read_fn *read, const void *ctx, size_t n);
+/* Of a fragment, by what its segments amount to, one after another: bit for bit
+ * the root of the sum of their squares (merge/gram.h). x, or read if that is
+ * NULL, as in struct dl_contribution. */
+double dl_norm_fragment(struct dl_pool *pool, const struct dl_segment *segments,
+	size_t nsegments, const float *x, dl_read_fn *read, const void *ctx);
 
 /* The first element that is NaN or infinite, or n: for the message. */
 size_t dl_find_nonfinite(const float *x, size_t n);

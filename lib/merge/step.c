@@ -23,7 +23,7 @@ static const float *update_of(const struct work *k, size_t segment, size_t at,
 {
 	const struct dl_party *p = &k->w->party;
 	float *update = k->step->update ? k->step->update + at : scratch;
-	double sum[DL_STRIP];
+	double sum[DL_STRIP] __attribute__((aligned(64)));
 
 	if (!k->w->bounded)
 		return update;

@@ -51,14 +51,21 @@ void dl_weighed_sum(const struct dl_party *p, const double *coef, size_t at,
 	for (size_t i = 0; i < n; i++)
 		sum[i] = -0.0;
 	for (size_t j = 0; j < p->m; j++) {
+		const struct dl_contribution *who = p->who[j];
+		int adds = !who->delta && who->add;
+
 		if (coef[j] == 0)
 			continue;
-		x[count] = dl_strip(p->who[j], at, n, scratch[count]);
-		c[count++] = coef[j];
-		if (count < GROUP)
+		if (count == GROUP || adds) {
+			dl_kernels()->accumulate(sum, c, x, count, n);
+			count = 0;
+		}
+		if (adds) {
+			who->add(who->ctx, coef[j], at, n, sum);
 			continue;
-		dl_kernels()->accumulate(sum, c, x, count, n);
-		count = 0;
+		}
+		x[count] = dl_strip(who, at, n, scratch[count]);
+		c[count++] = coef[j];
 	}
 	dl_kernels()->accumulate(sum, c, x, count, n);
 }
@@ -151,7 +158,7 @@ static void direct_block(void *ctx, size_t i)
 {
 	const struct weigh *w = ctx;
 	const struct dl_block *b = &w->blocks[i];
-	double sum[DL_STRIP], square = 0;
+	double sum[DL_STRIP] __attribute__((aligned(64))), square = 0;
 
 	for (size_t at = 0; at < b->n; at += DL_STRIP) {
 		size_t n = b->n - at < DL_STRIP ? b->n - at : DL_STRIP;

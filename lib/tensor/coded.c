@@ -124,17 +124,26 @@ static const struct dl_coded_tensor *tensor_at(
 	return &c->tensor[low];
 }
 
-/* n values of t from value at on, which begins a block. */
+/* Where the codes of t's values from value at on are, which begins a block. */
+static const unsigned char *codes_at(
+	const struct dl_coded *c, const struct dl_coded_tensor *t, uint64_t at)
+{
+	return c->data + t->codes + dl_codec_bytes(t->codec, at);
+}
+
+static const unsigned char *scales_at(
+	const struct dl_coded *c, const struct dl_coded_tensor *t, uint64_t at)
+{
+	return dl_codec_is_scaled(t->codec)
+		       ? c->data + t->scales + 2 * (at / c->block)
+		       : NULL;
+}
+
 static void decode(const struct dl_coded *c, const struct dl_coded_tensor *t,
 	uint64_t at, size_t n, float *out)
 {
-	const unsigned char *codes =
-		c->data + t->codes + dl_codec_bytes(t->codec, at);
-	const unsigned char *scales = NULL;
-
-	if (dl_codec_is_scaled(t->codec))
-		scales = c->data + t->scales + 2 * (at / c->block);
-	dl_quant_decode(t->codec, c->block, codes, scales, n, out);
+	dl_quant_decode(t->codec, c->block, codes_at(c, t, at),
+		scales_at(c, t, at), n, out);
 }
 
 /* The same from inside a block: its beginning is decoded too, and dropped.
@@ -171,6 +180,65 @@ void dl_coded_read(const void *coded, size_t offset, size_t n, float *out)
 		offset += part;
 		n -= part;
 	}
+}
+
+/* From inside a block, all of it by way of f32. */
+static void add_inside(
+	const void *coded, double c, size_t offset, size_t n, double *sum)
+{
+	float x[DL_QUANT_BLOCK_MAX];
+
+	while (n) {
+		size_t part = n < DL_QUANT_BLOCK_MAX ? n : DL_QUANT_BLOCK_MAX;
+
+		dl_coded_read(coded, offset, part, x);
+		dl_quant_add(DL_CODEC_F32, 0, x, NULL, c, part, sum);
+		offset += part;
+		sum += part;
+		n -= part;
+	}
+}
+
+void dl_coded_add(
+	const void *coded, double c, size_t offset, size_t n, double *sum)
+{
+	const struct dl_coded *k = coded;
+	const struct dl_coded_tensor *t = n ? tensor_at(k, offset) : NULL;
+
+	for (; n; t++) {
+		uint64_t at = offset - t->offset;
+		size_t part =
+			t->elements - at < n ? (size_t)(t->elements - at) : n;
+
+		if (dl_codec_is_scaled(t->codec) && at % k->block)
+			add_inside(coded, c, offset, part, sum);
+		else
+			dl_quant_add(t->codec, k->block, codes_at(k, t, at),
+				scales_at(k, t, at), c, part, sum);
+		sum += part;
+		offset += part;
+		n -= part;
+	}
+}
+
+static void encode(const struct dl_quant *how, const struct dl_coded_tensor *t,
+	uint64_t at, size_t n, const float *x, unsigned char *data)
+{
+	struct dl_quant q = *how;
+
+	q.codec = t->codec;
+	dl_quant_encode(&q,
+		q.stochastic ? dl_quant_key(&q, t->name->s, t->name->n) : 0, at,
+		x, n, data + t->codes + dl_codec_bytes(t->codec, at),
+		data + t->scales + 2 * (at / q.block));
+}
+
+void dl_coded_put(const struct dl_coded *coded, const struct dl_quant *q,
+	size_t offset, size_t n, const float *x, void *data)
+{
+	const struct dl_coded_tensor *t = tensor_at(coded, offset);
+
+	encode(q, t, offset - t->offset, n, x, data);
 }
 
 /* A part of a fragment that is worked on by itself. */
@@ -314,16 +382,9 @@ static void encode_chunk(void *ctx, size_t i)
 {
 	const struct work *k = ctx;
 	const struct chunk *part = &k->chunk[i];
-	const struct dl_coded_tensor *t = part->tensor;
-	struct dl_quant q = *k->q;
-	unsigned char *scales = k->data + t->scales + 2 * (part->at / q.block);
 
-	q.codec = t->codec;
-	dl_quant_encode(&q,
-		q.stochastic ? dl_quant_key(&q, t->name->s, t->name->n) : 0,
-		part->at, k->x + t->offset + part->at, part->n,
-		k->data + t->codes + dl_codec_bytes(t->codec, part->at),
-		scales);
+	encode(k->q, part->tensor, part->at, part->n,
+		k->x + part->tensor->offset + part->at, k->data);
 }
 
 void dl_coded_encode(struct dl_pool *pool, const struct dl_layout *l,

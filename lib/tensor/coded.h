@@ -48,6 +48,14 @@ void dl_coded_init(struct dl_coded *c, const struct dl_layout *l, uint32_t p,
  */
 void dl_coded_read(const void *coded, size_t offset, size_t n, float *out);
 
+/* Adds c times those elements to sum, in double: struct dl_contribution.add. */
+void dl_coded_add(
+	const void *coded, double c, size_t offset, size_t n, double *sum);
+/* Encodes x into data as elements [offset, offset + n) of the packed array,
+ * which are whole blocks of one tensor, or reach its end. */
+void dl_coded_put(const struct dl_coded *coded, const struct dl_quant *q,
+	size_t offset, size_t n, const float *x, void *data);
+
 /* Decodes the whole packed array (c->elements). */
 void dl_coded_decode(
 	struct dl_pool *pool, const struct dl_coded *c, float *out);

@@ -138,12 +138,22 @@ void dl_quant_encode(const struct dl_quant *q, uint64_t key, uint64_t at,
 		encode_nearest(q, x, n, codes, scales);
 }
 
+/* The n values, fewer than LANES, at the end of a run. */
+static void decode_rest(enum dl_codec c, uint32_t block,
+	const unsigned char *codes, const unsigned char *scales, size_t n,
+	float rest[LANES])
+{
+	unsigned char part[LANES] = {0};
+
+	memcpy(part, codes, dl_codec_bytes(c, n));
+	dl_quant_kernels()->decode[c](part, scales, LANES, block, rest);
+}
+
 void dl_quant_decode(enum dl_codec c, uint32_t block, const void *codes,
 	const void *scales, size_t n, float *out)
 {
 	const unsigned char *code = codes, *scale = scales;
 	size_t whole = n / LANES * LANES;
-	unsigned char part[LANES] = {0};
 	float rest[LANES];
 
 	if (!dl_codec_is_scaled(c)) {
@@ -153,9 +163,41 @@ void dl_quant_decode(enum dl_codec c, uint32_t block, const void *codes,
 	dl_quant_kernels()->decode[c](code, scale, whole, block, out);
 	if (whole == n)
 		return;
-	memcpy(part, code + dl_codec_bytes(c, whole),
-		dl_codec_bytes(c, n - whole));
-	dl_quant_kernels()->decode[c](
-		part, scale + 2 * (whole / block), LANES, block, rest);
+	decode_rest(c, block, code + dl_codec_bytes(c, whole),
+		scale + 2 * (whole / block), n - whole, rest);
 	memcpy(out + whole, rest, (n - whole) * sizeof *out);
+}
+
+static void add_plain(enum dl_dtype t, const unsigned char *in, double c,
+	size_t n, double *sum)
+{
+	enum { AT_ONCE = 512 };
+	const size_t width = dl_dtype_bits(t) / 8;
+	float x[AT_ONCE];
+
+	for (size_t i = 0, part; i < n; i += part) {
+		part = n - i < AT_ONCE ? n - i : AT_ONCE;
+		dl_to_f32(x, in + i * width, t, part);
+		dl_quant_kernels()->add_f32(sum + i, c, x, part);
+	}
+}
+
+void dl_quant_add(enum dl_codec codec, uint32_t block, const void *codes,
+	const void *scales, double c, size_t n, double *sum)
+{
+	const struct dl_quant_kernels *k = dl_quant_kernels();
+	const unsigned char *code = codes, *scale = scales;
+	size_t whole = n / LANES * LANES;
+	float rest[LANES];
+
+	if (!dl_codec_is_scaled(codec)) {
+		add_plain(dl_codec_dtype(codec), codes, c, n, sum);
+		return;
+	}
+	k->add[codec](sum, c, code, scale, whole, block);
+	if (whole == n)
+		return;
+	decode_rest(codec, block, code + dl_codec_bytes(codec, whole),
+		scale + 2 * (whole / block), n - whole, rest);
+	k->add_f32(sum + whole, c, rest, n - whole);
 }

@@ -65,4 +65,8 @@ void dl_quant_encode(const struct dl_quant *q, uint64_t key, uint64_t at,
 void dl_quant_decode(enum dl_codec c, uint32_t block, const void *codes,
 	const void *scales, size_t n, float *out);
 
+/* sum = sum + c times what dl_quant_decode gives, in double. */
+void dl_quant_add(enum dl_codec codec, uint32_t block, const void *codes,
+	const void *scales, double c, size_t n, double *sum);
+
 #endif

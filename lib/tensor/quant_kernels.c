@@ -1,5 +1,9 @@
 #include "tensor/quant_kernels.h"
 
+#if defined __AVX512F__
+#include <immintrin.h>
+#endif
+
 #include "base/mem.h"
 #include "tensor/quant_bits.h"
 
@@ -313,6 +317,79 @@ INLINE void decode(enum dl_codec c, const unsigned char *in,
 	}
 }
 
+INLINE void add_values(double *sum, double c, const float *x, size_t n)
+{
+#pragma omp simd
+	for (size_t i = 0; i < n; i++)
+		sum[i] += c * (double)x[i];
+}
+
+static void add_f32(double *sum, double c, const float *x, size_t n)
+{
+	add_values(sum, c, x, n);
+}
+
+#if defined __AVX512F__
+/* 16 codes of four bits have one of 16 products each, which two registers hold
+ * and a code picks from. n is a multiple of 16. */
+INLINE void pick_int4(
+	double *sum, double c, const unsigned char *in, float scale, size_t n)
+{
+	const __m512i low = _mm512_setr_epi64(0, 4, 8, 12, 16, 20, 24, 28);
+	const __m512i high = _mm512_setr_epi64(32, 36, 40, 44, 48, 52, 56, 60);
+	double product[16];
+	__m512d plus, minus;
+
+	for (int code = 0; code < 16; code++)
+		product[code] = c * (double)((float)((code ^ 8) - 8) * scale);
+	plus = _mm512_loadu_pd(product);
+	minus = _mm512_loadu_pd(product + 8);
+	for (size_t i = 0; i < n; i += 16) {
+		__m512i codes = _mm512_set1_epi64((int64_t)dl_le64(in + i / 2));
+		__m512d a = _mm512_permutex2var_pd(
+			plus, _mm512_srlv_epi64(codes, low), minus);
+		__m512d b = _mm512_permutex2var_pd(
+			plus, _mm512_srlv_epi64(codes, high), minus);
+
+		_mm512_storeu_pd(
+			sum + i, _mm512_add_pd(_mm512_loadu_pd(sum + i), a));
+		_mm512_storeu_pd(sum + i + 8,
+			_mm512_add_pd(_mm512_loadu_pd(sum + i + 8), b));
+	}
+}
+#endif
+
+INLINE void add_block(enum dl_codec c, double *sum, double by,
+	const unsigned char *in, float scale, size_t n)
+{
+	float x[DL_QUANT_BLOCK_MAX];
+
+#if defined __AVX512F__
+	if (c == DL_CODEC_INT4) {
+		pick_int4(sum, by, in, scale, n);
+		return;
+	}
+#endif
+	decode_block(c, in, scale, n, x);
+	add_values(sum, by, x, n);
+}
+
+INLINE void add(enum dl_codec c, double *sum, double by,
+	const unsigned char *in, const unsigned char *scales, size_t n,
+	size_t block)
+{
+	size_t step = block * quant_width(c) / 8;
+
+	for (size_t i = 0; i < n; i += block) {
+		for (size_t k = 0; k < step; k += 64)
+			__builtin_prefetch(in + AHEAD + k);
+		add_block(c, sum + i, by, in, quant_scale(dl_le16(scales)),
+			n - i < block ? n - i : block);
+		in += step;
+		scales += 2;
+	}
+}
+
 /*
  * F16 and BF16, without branches: to nearest even; NaN stays NaN, made quiet,
  * with its high bits.
@@ -388,6 +465,12 @@ NARROW(bf16, bf16_of, of_bf16)
 		float *out)                                                    \
 	{                                                                      \
 		decode(codec, codes, scales, n, block, out);                   \
+	}                                                                      \
+	static void add_##name(double *sum, double c,                          \
+		const unsigned char *codes, const unsigned char *scales,       \
+		size_t n, size_t block)                                        \
+	{                                                                      \
+		add(codec, sum, c, codes, scales, n, block);                   \
 	}
 CODEC(int8, DL_CODEC_INT8)
 CODEC(int4, DL_CODEC_INT4)
@@ -411,4 +494,10 @@ const struct dl_quant_kernels DL_QUANT_TABLE = {
 		[DL_CODEC_FP4] = decode_fp4,
 		[DL_CODEC_INT2] = decode_int2,
 		[DL_CODEC_INT1] = decode_int1},
+	.add = {[DL_CODEC_INT8] = add_int8,
+		[DL_CODEC_INT4] = add_int4,
+		[DL_CODEC_FP4] = add_fp4,
+		[DL_CODEC_INT2] = add_int2,
+		[DL_CODEC_INT1] = add_int1},
+	.add_f32 = add_f32,
 };

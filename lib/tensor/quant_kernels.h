@@ -26,6 +26,12 @@ struct dl_quant_kernels {
 	void (*decode[DL_CODECS])(const unsigned char *codes,
 		const unsigned char *scales, size_t n, size_t block,
 		float *out);
+	/* sum = sum + c times what decode gives, in double; likewise. */
+	void (*add[DL_CODECS])(double *sum, double c,
+		const unsigned char *codes, const unsigned char *scales,
+		size_t n, size_t block);
+	/* The same of values. */
+	void (*add_f32)(double *sum, double c, const float *x, size_t n);
 };
 
 /* The table for this CPU. */

@@ -71,7 +71,7 @@ static void least(void *ctx)
 	memory_copy(m->pool, m->copy, m->momentum, bytes);
 }
 
-/* What a push in codes is read by. */
+/* What a push in codes is read and added by. */
 static void read_codes(const void *ctx, size_t at, size_t count, float *out)
 {
 	const struct codes *c = ctx;
@@ -79,6 +79,16 @@ static void read_codes(const void *ctx, size_t at, size_t count, float *out)
 	dl_quant_decode(c->codec, DL_QUANT_BLOCK,
 		c->codes + dl_codec_bytes(c->codec, at),
 		c->scales + 2 * (at / DL_QUANT_BLOCK), count, out);
+}
+
+static void add_codes(
+	const void *ctx, double by, size_t at, size_t count, double *sum)
+{
+	const struct codes *c = ctx;
+
+	dl_quant_add(c->codec, DL_QUANT_BLOCK,
+		c->codes + dl_codec_bytes(c->codec, at),
+		c->scales + 2 * (at / DL_QUANT_BLOCK), by, count, sum);
 }
 
 static void cut(struct merge *m, size_t segment, enum dl_rule rule)
@@ -115,6 +125,7 @@ static void init(struct merge *m)
 		m->coded[j] = m->from[j];
 		m->coded[j].delta = NULL;
 		m->coded[j].read = read_codes;
+		m->coded[j].add = add_codes;
 		m->coded[j].ctx = &m->codes[j];
 	}
 }

@@ -188,6 +188,7 @@ static void test_read(void)
 {
 	struct fixture f, g;
 	const float *half[2];
+	struct dl_segment all = {0, 0, DL_MEAN};
 	float *got, *want;
 	double norm;
 
@@ -200,9 +201,10 @@ static void test_read(void)
 	f.from[1].delta = NULL;
 	f.from[1].read = read_halves;
 	f.from[1].ctx = half;
+	all.n = f.n;
 	dl_merge_fragment(
 		NULL, f.segments, f.nsegments, f.from, 3, got, NULL, NULL);
-	norm = dl_norm_read(NULL, read_halves, half, f.n);
+	norm = dl_norm_fragment(NULL, &all, 1, NULL, read_halves, half);
 	dl_merge_add(f.delta[1], 0.25, g.delta[0], f.n);
 	f.from[1].delta = f.delta[1];
 	dl_merge_fragment(

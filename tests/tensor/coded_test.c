@@ -97,6 +97,30 @@ static int reads_anywhere(const struct dl_coded *c, const float *y)
 	return same;
 }
 
+/* Adding is what it would be with the values. */
+static int adds_anywhere(const struct dl_coded *c, const float *y)
+{
+	static double sum[5000], want[5000];
+	struct dl_rng r = {3, 0};
+	int same = 1;
+
+	for (int i = 0; i < 100; i++) {
+		double by = dl_rng_normal(&r);
+		size_t n = dl_rng_below(&r, 5000);
+		size_t at = dl_rng_below(&r, ELEMENTS - n + 1);
+
+		if (i % 2)
+			at = at / DL_QUANT_BLOCK_MAX * DL_QUANT_BLOCK_MAX;
+		for (size_t k = 0; k < n; k++) {
+			sum[k] = want[k] = (double)k * 0x1p-20;
+			want[k] += by * (double)y[at + k];
+		}
+		dl_coded_add(c, by, at, n, sum);
+		same &= !memcmp(sum, want, n * sizeof *sum);
+	}
+	return same;
+}
+
 static void test_codec(struct dl_pool *pool, const struct dl_quant *q)
 {
 	const struct dl_limits limits = DL_LIMITS_FILE;
@@ -120,6 +144,7 @@ static void test_codec(struct dl_pool *pool, const struct dl_quant *q)
 		ok(!memcmp(all, y, ELEMENTS * sizeof *y),
 			"decodes to what its tensors do");
 		ok(reads_anywhere(&c, y), "reads the same in any parts");
+		ok(adds_anywhere(&c, y), "and adds the same");
 		dl_coded_release(&c);
 		dl_record_release(&r);
 	}
