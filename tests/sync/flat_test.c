@@ -262,6 +262,13 @@ static uint64_t many(void)
 	return n;
 }
 
+/* The same, but for a share of it. */
+static int about(uint64_t first, uint64_t last, double share)
+{
+	return first &&
+	       fabs((double)last - (double)first) <= share * (double)first;
+}
+
 static void check(
 	const char *what, const char *folder, enum dl_codec codec, int traced)
 {
@@ -287,13 +294,12 @@ static void check(
 		skip("%s: system calls: no ptrace here", what);
 		return;
 	}
-	ok(first.calls == last.calls && first.calls, "%s: as many system calls",
+	/* A sanitizer's allocator turns to the system now and then. */
+	ok(about(first.calls, last.calls, 0.01), "%s: as many system calls",
 		what);
 	/* Numbers get longer: a digit in each, at most, for ten times as many
 	 * merges. */
-	ok(fabs((double)last.written - (double)first.written) <
-			0.03 * (double)first.written,
-		"%s: as many bytes", what);
+	ok(about(first.written, last.written, 0.03), "%s: as many bytes", what);
 }
 
 static int test(int traced)
