@@ -8,7 +8,6 @@
 #include "cmd/dl-sync.h"
 #include "cmd/sync/from.h"
 #include "state/checkpoint.h"
-#include "state/store_folder.h"
 
 /* A store that is written meanwhile is looked at again. */
 enum { TRIES = 5 };
@@ -113,7 +112,7 @@ static int check_checkpoints(const char *folder)
 
 static int has_head(const char *folder)
 {
-	char *head = dl_store_path(folder, "HEAD");
+	char *head = dl_sprintf("%s/HEAD", folder);
 	int has = !access(head, F_OK);
 
 	free(head);

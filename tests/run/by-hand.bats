@@ -147,10 +147,10 @@ merge_by_passes() {
 	same_as_by_hand
 	dl-join base | dl-frag check -e out.safetensors
 	# One that starts from a version that the base has not reached.
-	push=$(grep -l '"dl.base":"1.[0-9]"' pushes/* | head -n 1)
+	push=$(grep -l '"dl.base":"1\.[0-9]"' pushes/* | head -n 1)
 	cat store/global/* >now
 	dl-sync merge -q now "$push" >/dev/null
-	sed 's/"dl.base":"1.[0-9]"/"dl.base":"9.9"/' "$push" >newer
+	sed 's/"dl.base":"1\.[0-9]"/"dl.base":"9.9"/' "$push" >newer
 	run dl-sync merge -q -o out now newer
 	[ "$status" -eq 65 ]
 	[[ $output == *"made on version 9.9, but the base is 1."* ]]
