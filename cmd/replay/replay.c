@@ -151,7 +151,7 @@ static int on_start(
 }
 
 /* What a learner is left out with that was refused then: the core is to make
- * the same of all else, never having heard of it. */
+ * the same of all else, not knowing what was in it. */
 static int counts(
 	void *ctx, const struct dl_sync *core, const struct dl_sync_event *ev)
 {

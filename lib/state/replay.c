@@ -1,6 +1,7 @@
 #include "state/replay.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 static int start(struct dl_replay *v, struct dl_tape_line *line,
@@ -61,17 +62,18 @@ static int check(struct dl_replay *v, const struct dl_tape_line *line,
 static int event(struct dl_replay *v, const struct dl_tape_line *line,
 	const struct dl_replay_watcher *w, struct dl_err *e)
 {
-	const struct dl_sync_event *ev = &line->event;
+	struct dl_sync_event ev = line->event;
 	struct dl_sync_action a;
-	int code;
+	int code = 0;
 
-	if (w->counts && !w->counts(w->ctx, v->core, ev))
-		return 0;
-	code = w->event ? w->event(w->ctx, line, e) : 0;
+	if (w->counts && !w->counts(w->ctx, v->core, &ev))
+		ev.norm = NAN;
+	else if (w->event)
+		code = w->event(w->ctx, line, e);
 	if (code)
 		return code;
 	v->events++;
-	dl_sync_event(v->core, ev);
+	dl_sync_event(v->core, &ev);
 	while (dl_sync_next(v->core, &a)) {
 		dl_trail_add(&v->trail, &a);
 		if (w->action)

@@ -24,8 +24,9 @@ struct dl_replay_watcher {
 	 * at first): what was before counts no more. */
 	int (*start)(
 		void *ctx, const struct dl_tape_start *s, struct dl_err *e);
-	/* Does the event count? One that does not, core never hears of; and as
-	 * soon as somebody chooses, trails are not compared. */
+	/* Does the event count? Of a push that does not, core hears that it
+	 * came and is not finite, and others hear nothing; and as soon as
+	 * somebody chooses, trails are not compared. */
 	int (*counts)(void *ctx, const struct dl_sync *core,
 		const struct dl_sync_event *ev);
 	/* An event that counts, before the core gets it. */

@@ -15,7 +15,7 @@ struct instance {
 	uint64_t *taken, *merged; /* P: last seq */
 };
 
-enum { MEMBER = 1, REPORTED = 2 };
+enum { MEMBER = 1, REPORTED = 2, REFUSED = 4 };
 
 struct learner {
 	char name[DL_NAME_MAX + 1];
@@ -40,7 +40,9 @@ struct learner {
 	uint64_t *got;          /* P: its steps when it last received p */
 	uint64_t *pushed_steps; /* P: sum of what its pushes of p claimed */
 	uint64_t *pushed_tokens;
-	unsigned char *flag; /* P: MEMBER, REPORTED of the open round */
+	unsigned char *flag; /* P, of the open round: one that is MEMBER and no
+			      * more is waited for; one whose push for it was
+			      * REFUSED counts as no member */
 	uint32_t *kept;      /* P: its pushes that no merge has taken yet */
 	struct dl_sync_learner_info count; /* only the counters are used */
 };

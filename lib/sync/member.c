@@ -278,8 +278,7 @@ static void bring_up(struct dl_sync *s, struct learner *l,
 				&& !same_version(has[p],
 					dl_sync_origin(s, p))))
 			send_global(s, l, p);
-		if (s->phase != RUNNING || !f->open
-			|| (l->flag[p] & (MEMBER | REPORTED)) != MEMBER)
+		if (s->phase != RUNNING || !f->open || l->flag[p] != MEMBER)
 			continue;
 		a = act_to(s, DL_ACT_OPEN, l);
 		a->fragment = p;

@@ -53,10 +53,12 @@ static void report(
 	if (push->late || push->step < f->round_step || !l->connected
 		|| !is_current(l, push->instance) || (l->flag[p] & REPORTED))
 		return;
-	l->flag[p] |= REPORTED;
-	if (!is_live(s, l))
+	if (!is_live(s, l) || (l->flag[p] & REFUSED))
 		f->tallied = 0;
-	else if (l->flag[p] & MEMBER)
+	l->flag[p] = (l->flag[p] & MEMBER) | REPORTED;
+	if (!f->tallied)
+		return;
+	if (l->flag[p] & MEMBER)
 		f->tally.reported++;
 }
 
@@ -119,6 +121,11 @@ void consider_rounds(struct dl_sync *s)
 	}
 }
 
+static int is_member(const struct learner *l, uint32_t p)
+{
+	return (l->flag[p] & (MEMBER | REFUSED)) == MEMBER;
+}
+
 /* One that stalls after its push is not waited for, and may itself wait for the
  * round (with wait). */
 static int takes_part(
@@ -134,7 +141,7 @@ static struct tally count(const struct dl_sync *s, uint32_t p)
 	for (size_t i = 0; i < s->heres; i++) {
 		const struct learner *l = s->here[i];
 
-		if (!takes_part(s, l, p) || !(l->flag[p] & MEMBER))
+		if (!takes_part(s, l, p) || !is_member(l, p))
 			continue;
 		t.live++;
 		if (l->flag[p] & REPORTED)
@@ -304,7 +311,7 @@ void close_round(struct dl_sync *s, uint32_t p)
 	for (size_t i = 0; i < s->learners; i++) {
 		struct learner *l = s->learner[i];
 
-		if (l->flag[p] & MEMBER) {
+		if (is_member(l, p)) {
 			s->members++;
 			l->count.rounds++;
 			if (l->flag[p] & REPORTED) {
@@ -544,6 +551,16 @@ static void on_known_push(struct dl_sync *s, struct learner *l,
 	act(s, DL_ACT_RELEASE)->push = ev->push;
 }
 
+/* Nobody waits for who has pushed what is refused: it may do so again and again.
+ * It is no member of that round, unless a good push comes before the end. */
+static void excuse(struct dl_sync *s, struct learner *l, uint32_t p)
+{
+	if (l->flag[p] & REPORTED)
+		return;
+	l->flag[p] |= REFUSED;
+	s->fragment[p].tallied = 0;
+}
+
 static void refuse(struct dl_sync *s, struct learner *l,
 	const struct dl_sync_event *ev, enum dl_refusal r)
 {
@@ -584,6 +601,8 @@ void on_push(struct dl_sync *s, const struct dl_sync_event *ev)
 	in->taken[ev->fragment] = ev->seq;
 	r = judge_push(s, l, ev, &scale);
 	if (r) {
+		if (ev->step >= s->fragment[ev->fragment].round_step)
+			excuse(s, l, ev->fragment);
 		refuse(s, l, ev, r);
 		act(s, DL_ACT_RELEASE)->push = ev->push;
 		return;
@@ -603,7 +622,6 @@ enum dl_refusal dl_sync_judge_push(
 	return judge_push(s, l, ev, &scale);
 }
 
-/* Nobody waits for what would be refused: it is no member of that round. */
 void on_barred(struct dl_sync *s, const struct dl_sync_event *ev)
 {
 	struct learner *l = find_learner(s, ev->learner);
@@ -615,7 +633,6 @@ void on_barred(struct dl_sync *s, const struct dl_sync_event *ev)
 	l->count.bytes_up += ev->bytes;
 	if (ev->seq > in->taken[ev->fragment])
 		in->taken[ev->fragment] = ev->seq;
-	l->flag[ev->fragment] &= (unsigned char)~MEMBER;
-	s->fragment[ev->fragment].tallied = 0;
+	excuse(s, l, ev->fragment);
 	refuse(s, l, ev, DL_REFUSED_BARRED);
 }

@@ -277,8 +277,7 @@ int dl_sync_awaits(const struct dl_sync *s, uint32_t p, size_t i)
 {
 	const struct learner *l = s->learner[i];
 
-	return dl_sync_round(s, p) && is_live(s, l)
-		&& (l->flag[p] & (MEMBER | REPORTED)) == MEMBER;
+	return dl_sync_round(s, p) && is_live(s, l) && l->flag[p] == MEMBER;
 }
 
 enum dl_refusal dl_sync_judge(const struct dl_sync *s,

@@ -146,6 +146,16 @@ static enum dl_taken push(
 	return a ? a->taken : DL_TAKENS;
 }
 
+/* Such a push, of values that are none. */
+static void bad_push(
+	struct rig *r, const char *name, uint64_t seq, uint64_t at)
+{
+	struct dl_sync_event ev = good_push(r, name, seq, at);
+
+	ev.norm = NAN;
+	tell(r, ev);
+}
+
 static void merged(struct rig *r, uint32_t p)
 {
 	tell(r, (struct dl_sync_event){.kind = DL_EV_MERGED, .fragment = p});
@@ -581,6 +591,41 @@ static void test_barred(void)
 	rig_release(&r);
 }
 
+/* A learner whose pushes are bad holds nobody up, in lock-step least of all. */
+static void test_refused(void)
+{
+	struct dl_sync_info info;
+	struct rig r;
+
+	rig_init(&r);
+	r.config.grace = DL_GRACE_FIXED;
+	r.config.grace_ns = INT64_MAX / 4;
+	rig_pair(&r, 4);
+	push(&r, "b", 1, 4);
+	ok(!count(&r, DL_ACT_MERGE), "everybody is waited for");
+	bad_push(&r, "a", 1, 4);
+	ok(count(&r, DL_ACT_MERGE) == 1, "... but for one who was refused");
+	merged(&r, 0);
+	dl_sync_info(r.s, &info);
+	ok(info.participation == 1, "... which was no member");
+	rig_release(&r);
+
+	rig_init(&r);
+	r.config.quorum = 2;
+	rig_pair(&r, 4);
+	push(&r, "b", 1, 4);
+	bad_push(&r, "a", 1, 4);
+	ok(!count(&r, DL_ACT_MERGE) && !count(&r, DL_ACT_OPEN),
+		"it makes up no quorum, and is not asked again");
+	push(&r, "a", 2, 4);
+	ok(count(&r, DL_ACT_MERGE) == 1 && said(&r, DL_ACT_MERGE, NULL)->parts
+						   == 2,
+		"a good push for the round makes it a member again");
+	bad_push(&r, "a", 3, 4);
+	ok(!count(&r, DL_ACT_OPEN), "a bad one after it changes nothing");
+	rig_release(&r);
+}
+
 static void test_reports(void)
 {
 	struct dl_sync_learner_info a;
@@ -994,6 +1039,7 @@ int main(void)
 	test_refusals();
 	test_hoard();
 	test_barred();
+	test_refused();
 	test_reports();
 	test_norms();
 	test_norms_of_few_steps();
