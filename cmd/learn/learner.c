@@ -120,7 +120,8 @@ static void resend(struct learner *l, const struct dl_learn_action *a)
 
 	if (!push)
 		return;
-	push->what.step = a->step; /* the clock may have been set back */
+	push->what.step = a->step;
+	push->what.base = dl_version_base(push->what.base, a->version);
 	if (push->data)
 		uplink_push(l, push);
 }

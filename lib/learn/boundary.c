@@ -30,7 +30,7 @@ static void copy(struct dl_learn *l, uint32_t p)
 	a->fragment = p;
 	a->seq = f->seq;
 	a->step = clock_of(l, p);
-	a->base = f->version;
+	a->base = dl_version_base(f->version, f->newest);
 	a->steps = f->steps;
 	a->tokens = f->tokens;
 	l->pushed += f->steps;

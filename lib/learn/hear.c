@@ -20,6 +20,7 @@ static void resend(struct dl_learn *l, uint32_t p, uint64_t taken)
 		a->fragment = p;
 		a->seq = sent->seq;
 		a->step = sent->step;
+		a->version = f->newest;
 	}
 }
 

@@ -93,8 +93,9 @@ enum dl_learn_action_kind {
 	DL_LA_WANT,    /* syncer, fragment: ask it for the values */
 	DL_LA_STEP,    /* syncer, clock, steps, tokens, loss: tell it */
 	DL_LA_APPLIED, /* fragment, version: tell its syncer */
-	DL_LA_RESEND,  /* syncer, fragment, seq, step: send that push again,
-			* with this step: a clock may have been set back */
+	DL_LA_RESEND,  /* syncer, fragment, seq, step, version: send that push
+			* again, with this step and dl_version_base: clock and
+			* store may have been set back */
 	DL_LA_RELEASE, /* fragment, seq: that push is settled */
 	DL_LA_DRAINED, /* syncer: answer its `end` */
 	DL_LA_FINISH,  /* stop the trainer, say bye, exit 0 */

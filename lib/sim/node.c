@@ -238,6 +238,8 @@ static void do_resend(
 	if (i == n->kepts)
 		return;
 	n->kept[i].push.step = a->step;
+	n->kept[i].push.base =
+		dl_version_base(n->kept[i].push.base, a->version);
 	send_up(w, (uint32_t)(n - w->node), a->syncer, &n->kept[i].push,
 		n->kept[i].record);
 }

@@ -20,6 +20,14 @@ static inline int dl_version_cmp(struct dl_version a, struct dl_version b)
 	return (a.number > b.number) - (a.number < b.number);
 }
 
+/* What is made on v, as a push says it to a syncer that has newest: numbers go on
+ * across epochs, so a higher one is of a history that was lost. */
+static inline struct dl_version dl_version_base(
+	struct dl_version v, struct dl_version newest)
+{
+	return !v.epoch || v.number > newest.number ? newest : v;
+}
+
 /* Fragment p of P is due at s > 0 with s mod H = floor(p*H/P). */
 struct dl_schedule {
 	uint32_t fragments; /* P > 0 */

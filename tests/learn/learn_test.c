@@ -429,6 +429,28 @@ static void test_told(void)
 	rig_release(&r);
 }
 
+/* A syncer that goes on from less than it had refuses what was made on more. */
+static void test_set_back(void)
+{
+	const struct dl_version v1 = {7, 1};
+	struct rig r;
+
+	rig_init(&r);
+	rig_start(&r);
+	global(&r, 0, 1, 3, 0, 0);
+	steps(&r, 4);
+	ok(did(&r, DL_LA_COPY)->base.number == 3, "a push is made on 1.3");
+	plain(&r, DL_LE_LOST);
+	welcome(&r, 0, 9, v1, v1, 0);
+	ok(!dl_version_cmp(did(&r, DL_LA_RESEND)->version, v1),
+		"when 1.3 is lost it is sent again as made on 7.1");
+	taken(&r, 1, DL_TAKEN_SETTLED);
+	steps(&r, 3);
+	ok(!dl_version_cmp(did(&r, DL_LA_COPY)->base, v1),
+		"and so is the next, before 7.1 has come");
+	rig_release(&r);
+}
+
 static void test_reconnect(void)
 {
 	const struct dl_version v0 = {1, 0}, v2 = {2, 0};
@@ -759,6 +781,7 @@ int main(void)
 	test_wait_apart();
 	test_wait_opened();
 	test_told();
+	test_set_back();
 	test_reconnect();
 	test_trainer();
 	test_end();

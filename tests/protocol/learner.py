@@ -38,7 +38,7 @@ class Fragment:
     def __init__(self, tensors):
         self.tensors = tensors
         self.values = self.anchor = None
-        self.version = (0, 0)
+        self.version = self.newest = (0, 0)
         self.n = self.t = self.seq = self.pushed = self.opened = 0
         self.pushed_own = 0     # own steps at the last push
         self.sent = []          # pushes that are not settled
@@ -46,6 +46,12 @@ class Fragment:
         self.asked = False      # for values, by want
         self.waiting = None     # the newest global that is not applied
         self.done = False       # holds the final values
+
+
+def base_of(made_on, newest):
+    """One whose number is higher was lost, and the syncer set back."""
+    lost = not made_on[0] or made_on[1] > newest[1]
+    return version_text(newest if lost else made_on)
 
 
 class Push:
@@ -93,7 +99,7 @@ class Learner:
     def push_fields(self, p):
         f = self.fragments[p]
         return dict(fragment=p, seq=f.seq, step=self.clock,
-                    base=version_text(f.version), steps=f.n, tokens=f.t,
+                    base=base_of(f.version, f.newest), steps=f.n, tokens=f.t,
                     codec="f32")
 
     def push(self, p):
@@ -127,7 +133,7 @@ class Learner:
         for p, taken in enumerate(u64s(m.tensors["taken"])):
             f = self.fragments[p]
             f.opened, f.pushed = 0, min(f.pushed, self.clock)
-            f.asked = False
+            f.asked, f.newest = False, versions[p]
             if f.version == origins[p]:
                 f.version = versions[p]
             if f.came.version == origins[p]:
@@ -136,6 +142,8 @@ class Learner:
                 if push.fields["seq"] > taken:
                     push.taken = ""
                     push.fields["step"] = min(push.fields["step"], self.clock)
+                    push.fields["base"] = base_of(
+                        version(push.fields["base"]), f.newest)
                     self.link.say("push", push.fields, push.tensors, DATA)
 
     def on_taken(self, f, m):
@@ -149,6 +157,7 @@ class Learner:
 
     def on_global(self, p, m):
         f, now = self.fragments[p], version(m.fields["version"])
+        f.newest = max(f.newest, now)
         final = m.fields["final"] == "1"
         if final:
             f.sent = []
