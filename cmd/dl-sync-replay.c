@@ -4,9 +4,10 @@
 #include "cmd/dl-sync.h"
 #include "cmd/replay/replay.h"
 
-enum { RECORD = SYNC_OPTIONS, WITHOUT };
+enum { RECORD = SYNC_OPTIONS, WITHOUT, FROM };
 
-/* A tape alone tells decisions; values need all of the rest. */
+/* A tape alone tells decisions; values need all of the rest. A run that began
+ * from a checkpoint needs no model. */
 static void take_operands(struct replay_options *o, int n, char **arg)
 {
 	int rest = o->record || o->sync.store || n == 2;
@@ -14,9 +15,9 @@ static void take_operands(struct replay_options *o, int n, char **arg)
 	if (n < 1 || n > 2)
 		cmd_usage("replay: a tape, and perhaps the model that the run "
 			  "began with");
-	if (rest && (!o->record || !o->sync.store || n != 2))
-		cmd_usage("replay: --record, the new --store and the model go "
-			  "together");
+	if (rest && (!o->record || !o->sync.store || (n != 2 && !o->from)))
+		cmd_usage("replay: --record, the new --store and the model, or "
+			  "--from, go together");
 	o->tape = arg[0];
 	o->sync.model = arg[1];
 }
@@ -26,7 +27,8 @@ int sync_replay(int argc, char **argv)
 	static const char shorts[] = "+" SYNC_SHORT CMD_SHORT;
 	static const struct option longs[] = {
 		{"record", required_argument, NULL, RECORD},
-		{"without", required_argument, NULL, WITHOUT}, SYNC_LONG,
+		{"without", required_argument, NULL, WITHOUT},
+		{"from", required_argument, NULL, FROM}, SYNC_LONG,
 		CMD_LONG, {NULL, 0, NULL, 0}};
 	struct replay_options o = {.record = NULL};
 	struct dl_err e;
@@ -38,6 +40,8 @@ int sync_replay(int argc, char **argv)
 			o.record = optarg;
 		else if (opt == WITHOUT)
 			o.without = optarg;
+		else if (opt == FROM)
+			o.from = optarg;
 		else if (!sync_option(&o.sync, opt))
 			cmd_common_option(opt);
 	if (o.without && !dl_name_ok(o.without, strlen(o.without)))

@@ -2,9 +2,12 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cmd/sync/create.h"
+#include "state/checkpoint.h"
 #include "tensor/records.h"
 
 int remake_open(struct remake *r, struct sync_options *o, const char *record,
@@ -29,6 +32,37 @@ int remake_begin(
 	o->h = start->config.schedule.h;
 	o->layout_hash = start->layout;
 	return sync_create(o, e) ? e->code : globals_open(&r->globals, o, e);
+}
+
+/* Its files are the next one's to replace, or to remove as leftovers. */
+static int drop_store(struct remake *r, struct dl_err *e)
+{
+	char *head;
+	int code = 0;
+
+	if (!r->globals.store)
+		return 0;
+	globals_close(&r->globals);
+	head = dl_sprintf("%s/HEAD", r->options->store);
+	if (unlink(head))
+		code = dl_fail_sys(e, DL_IOERR, "%s", head);
+	free(head);
+	return code;
+}
+
+int remake_from(struct remake *r, const struct dl_tape_start *start,
+	const char *path, int64_t at, struct dl_err *e)
+{
+	struct sync_options *o = r->options;
+	int code = drop_store(r, e);
+
+	if (!code)
+		code = dl_checkpoint_unpack(path, o->store, at, e);
+	if (!code)
+		code = globals_open(&r->globals, o, e);
+	if (!code && strcmp(r->globals.layout->hash, start->layout) != 0)
+		code = dl_fail(e, DL_DATA, "%s: of another layout", path);
+	return code;
 }
 
 int remake_restart(

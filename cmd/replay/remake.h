@@ -13,7 +13,7 @@ struct remake {
 	struct sync_options *options; /* what a tape knows is taken from it */
 	const char *record;
 	struct recorded recorded;
-	struct globals globals; /* from remake_begin on */
+	struct globals globals; /* from remake_begin or _from on */
 };
 
 /* Reads what was recorded. Close it also after a failure. */
@@ -24,6 +24,10 @@ void remake_close(struct remake *r);
 /* Makes the store of a tape's first start. */
 int remake_begin(
 	struct remake *r, const struct dl_tape_start *start, struct dl_err *e);
+/* The syncer has gone on from the checkpoint at path, in the epoch of that time:
+ * the store is made of it, in place of what was there. */
+int remake_from(struct remake *r, const struct dl_tape_start *start,
+	const char *path, int64_t at, struct dl_err *e);
 /* The syncer has started again, with that state: its pushes that were not
  * merged come once more. */
 int remake_restart(

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "cmd/replay/from.h"
 #include "cmd/replay/remake.h"
 #include "cmd/replay/state.h"
 #include "state/head.h"
@@ -108,14 +109,41 @@ static int was_no_start(
 	       !state_check(&r->run.start.saved, start, NULL);
 }
 
+/* The store of a checkpoint that start went on from; DL_NO: of none. */
+static int take_from(
+	struct replay *r, const struct dl_tape_start *start, struct dl_err *e)
+{
+	const char *from = r->options->from;
+	char *path = NULL;
+	int64_t at;
+	int code = DL_NO;
+
+	if (from && start->restored)
+		code = replay_from(from, start, &path, &at, e);
+	if (!code && r->remake)
+		code = remake_from(r->remake, start, path, at, e);
+	free(path);
+	return code;
+}
+
 static int go_on(
 	struct replay *r, const struct dl_tape_start *start, struct dl_err *e)
 {
-	int code = was_no_start(r, start) ? 0 : merge_untold(r, start, e);
+	struct dl_err why;
+	int code = 0, back;
 
-	if (!code && !was_no_start(r, start))
+	if (was_no_start(r, start))
+		return 0;
+	code = merge_untold(r, start, e);
+	if (!code)
 		code = state_check(&r->saved, start, e);
-	return code;
+	if (code != DL_NO)
+		return code;
+	/* Unless it was set back. */
+	back = take_from(r, start, &why);
+	if (back && back != DL_NO)
+		*e = why;
+	return back == DL_NO ? code : back;
 }
 
 static int begin(
@@ -127,6 +155,12 @@ static int begin(
 	r->merge = dl_alloc_array(r->fragments, sizeof *r->merge);
 	if (!r->remake)
 		return 0;
+	code = take_from(r, start, e);
+	if (code != DL_NO)
+		return code;
+	if (!r->options->sync.model)
+		return dl_fail(e, DL_DATA,
+			"no checkpoint that the run begins from: which model?");
 	code = remake_begin(r->remake, start, e);
 	if (code || !start->restored)
 		return code;

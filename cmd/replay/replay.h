@@ -11,6 +11,7 @@ struct replay_options {
 	struct sync_options sync; /* what the tape knows is taken from it */
 	const char *tape;
 	const char *record;  /* NULL: decisions only */
+	const char *from;    /* checkpoints that it went on from; NULL: none */
 	const char *without; /* a learner that is left out; NULL: nobody */
 };
 

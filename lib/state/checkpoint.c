@@ -70,6 +70,20 @@ int dl_checkpoint_peek(
 	return rc;
 }
 
+int dl_checkpoint_saved(const char *path, struct dl_checkpoint_info *info,
+	struct dl_sync_saved *saved, struct dl_err *e)
+{
+	struct dl_checkpoint_file f;
+	int rc = dl_checkpoint_open(&f, path, e);
+
+	if (!rc) {
+		dl_checkpoint_describe(&f, info);
+		dl_sync_saved_copy(&f.head.saved, saved);
+	}
+	dl_checkpoint_close(&f);
+	return rc;
+}
+
 static int pass_over(struct dl_checkpoint_file *f, void *part, struct dl_err *e)
 {
 	int rc = 0;

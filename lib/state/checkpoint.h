@@ -45,7 +45,10 @@ int dl_checkpoint_is(const char *path);
  */
 int dl_checkpoint_peek(
 	const char *path, struct dl_checkpoint_info *info, struct dl_err *e);
-/* The same, and all of it is as its manifest has it. */
+/* The same with the state that HEAD has, dl_sync_saved_release's. */
+int dl_checkpoint_saved(const char *path, struct dl_checkpoint_info *info,
+	struct dl_sync_saved *saved, struct dl_err *e);
+/* The first, and all of it is as its manifest has it. */
 int dl_checkpoint_check(
 	const char *path, struct dl_checkpoint_info *info, struct dl_err *e);
 

@@ -233,6 +233,59 @@ file_of_l0() {
 	again untold | cmp want -
 }
 
+# remade [OPTION...] TAPE [MODEL]: the run of the next test, made again.
+remade() {
+	rm -rf again
+	dl-sync replay -q --store again --record pushes --layout layout.tsv "$@"
+}
+
+@test "a run whose store was lost, and that went on from a checkpoint" {
+	rm m layout.tsv pushes tape store
+	run_setup
+	syncer --run demo --record pushes
+	learner ann
+	learner ben
+	wait_for has 5 '"event":"merged"' tape
+	dl-sync checkpoint "$link" then.tar.zst
+	merges $(($(grep -c '"event":"merged"' tape) + 5))
+	dl-sync checkpoint "$link" later.tar.zst
+	kill_hard syncer
+	rm -r store
+	background syncer dl-sync serve --from then.tar.zst --store store \
+		--listen "$link" --tape tape --record pushes
+	merges $(($(grep -c '"event":"merged"' tape) + 5))
+	dl-sync end -q "$link"
+	for name in syncer ann ben; do
+		ends $name
+	done
+	! dl-stat -t tape | cut -f 13 | grep base
+
+	remade --from then.tar.zst tape m/model.safetensors >whole
+	cmp store/HEAD again/HEAD
+	diff -r store again -x lock -x HEAD
+	dl-sync replay --from then.tar.zst tape | cut -f 1-3 |
+		cmp <(cut -f 1-3 whole) -
+	n=$(line 2 '"format"')
+	at="tape: line $n: fragment "
+	differs 1 "$at" remade tape m/model.safetensors
+	differs 1 "$at" remade --from later.tar.zst tape m/model.safetensors
+	differs 1 "$at" dl-sync replay tape
+
+	# Of a folder it is the one that fits; from there on no model is needed.
+	mkdir ck
+	head -c 1000 then.tar.zst >ck/a.tar.zst
+	mv later.tar.zst ck
+	tail -n "+$n" tape >rest
+	differs 65 "which model?" remade --from ck rest
+	mv then.tar.zst ck
+	remade --from ck rest >part
+	diff -r store again -x lock
+	tail -n +2 part | cmp <(tail -n "$(grep -vc '#' part)" whole) -
+	differs 65 "ck/a.tar.zst: " remade --from ck/a.tar.zst rest
+	differs 65 "which model?" remade --from ck tape
+	differs 64 "--from" remade tape
+}
+
 @test "a learner that is left out, and tapes that say less" {
 	again tape >with
 	again --without l0 tape >without
