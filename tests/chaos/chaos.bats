@@ -23,7 +23,7 @@ setup() {
 	schedule 1 | cmp - first
 	[ "$(schedule 2)" != "$(schedule 1)" ]
 	for kind in kill leave freeze cut silence clock restart slow full \
-		rotate absent; do
+		rotate lose absent; do
 		grep -q "$kind" first
 	done
 }

@@ -34,6 +34,9 @@ class Faults:
         self.began[fault] = time.monotonic_ns()
         if fault.kind == "kill":
             process.kill()
+        elif fault.kind == "lose":
+            process.kill()
+            self.run.lose_store(fault.amount < 0.5)
         elif fault.kind in ("leave", "restart"):
             process.ask()
         elif fault.kind == "freeze":
@@ -59,7 +62,7 @@ class Faults:
             process.ends((0, UNDELIVERED))
         elif fault.kind == "restart":
             process.ends()
-        if fault.kind in ("absent", "kill", "leave", "restart"):
+        if fault.kind in ("absent", "kill", "leave", "lose", "restart"):
             self.start(fault.target)
         elif fault.kind == "freeze":
             process.freeze(False)

@@ -1,5 +1,6 @@
 """A run of real processes: a syncer, learners, and the relays between them."""
 
+import glob
 import os
 import re
 import shutil
@@ -109,6 +110,8 @@ class Run:
         self.serve, self.learn, self.train = serve, learn, train
         self.disk = f"{folder}/disk"
         os.mkdir(self.disk)
+        self.copies = f"{folder}/checkpoints"  # that a start may be from
+        os.mkdir(self.copies)
         self.scratch = tempfile.mkdtemp(
             prefix="chaos-", dir="/dev/shm" if os.path.isdir("/dev/shm")
             else folder)
@@ -116,7 +119,7 @@ class Run:
         self.learners = {name: Process(name, folder, shim) for name in names}
         self.relays = {name: Relay() for name in names} if relays else {}
         self.port = None
-        self.tapes, self.listens = 0, 0
+        self.tapes, self.listens, self.losses = 0, 0, 0
         self.key = self.make_keys()
 
     def call(self, *command, patience=PATIENCE, env=()):
@@ -139,13 +142,36 @@ class Run:
         return lines[0].split()[0]
 
     def start_syncer(self):
+        whole = os.path.exists(f"{self.disk}/store/HEAD")
+        begin = ["--layout", "layout.tsv", "m/model.safetensors"]
+        if not whole and self.checkpoints():
+            begin = ["--from", "disk/checkpoints"]
         self.syncer.start([
             "dl-sync", "serve", "--run", "chaos", "--store", "disk/store",
             "--listen", "tcp:127.0.0.1:0", "--listen", "unix:control",
             "--key", "syncer.key", "--authorized", "authorized",
-            "--layout", "layout.tsv", "--tape", "tape", "--record", "record",
-            "-o", "out.safetensors", *self.serve, "m/model.safetensors"])
+            "--tape", "tape", "--record", "record",
+            "-o", "out.safetensors", *self.serve, *begin])
         wait_for("the syncer listens", self.find_port)
+
+    def checkpoints(self):
+        """The newest last."""
+        return sorted(
+            glob.glob(f"{self.disk}/checkpoints/*.[0-9]*.tar.zst"),
+            key=lambda path: [int(n) for n in path.split(".")[-4:-2]])
+
+    def lose_store(self, damage):
+        """Of the syncer's disk only checkpoints are left, and perhaps not the
+        newest of them; copies of all are kept. Not before there are two."""
+        found = self.checkpoints()
+        if len(found) < 2 or not os.path.exists(f"{self.disk}/store/HEAD"):
+            return
+        self.losses += 1
+        shutil.rmtree(f"{self.disk}/store")
+        if damage:
+            os.truncate(found[-1], os.path.getsize(found[-1]) // 2)
+        for path in found:
+            shutil.copy(path, self.copies)
 
     def find_port(self):
         """Of its last start: the port is another each time."""

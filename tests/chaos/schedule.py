@@ -6,7 +6,7 @@ from typing import NamedTuple
 LEARNER_KINDS = {"kill": 3, "leave": 2, "freeze": 2, "cut": 2, "silence": 2,
                  "clock": 1}
 SYNCER_KINDS = {"kill": 2, "restart": 2, "freeze": 1, "slow": 2, "full": 2,
-                "clock": 1, "rotate": 1}
+                "clock": 1, "rotate": 1, "lose": 2}
 AWAY = ("absent", "kill", "leave", "freeze")
 SHORTEST = 0.2
 
@@ -26,7 +26,10 @@ class Fault(NamedTuple):
 
 
 def amount_of(rng, kind):
-    """Seconds: that a wall clock is off, or that a call of the disk takes."""
+    """Seconds: that a wall clock is off, or that a call of the disk takes. A
+    store that is lost takes the newest checkpoint with it up to one half."""
+    if kind == "lose":
+        return rng.random()
     if kind == "clock":
         return rng.choice((-1, 1)) * rng.uniform(60, 86400)
     return rng.uniform(0.01, 0.1) if kind == "slow" else 0.0

@@ -35,7 +35,8 @@ def check_replay(run):
     for level, threads in itertools.product(LEVELS, THREADS):
         run.call("dl-sync", "replay", "-q", "--threads", str(threads),
                  "--layout", "layout.tsv", "--store", "again", "--record",
-                 "record", "whole.tape", "m/model.safetensors", patience=300,
+                 "record", "--from", "checkpoints", "whole.tape",
+                 "m/model.safetensors", patience=300,
                  env={"DL_CPU": level})
         if not same_folders(f"{run.disk}/store", f"{run.folder}/again"):
             yield f"replay by {level} came to another store"
@@ -49,6 +50,14 @@ def check_model(run):
     run.call("dl-join", "-b", "m/model.safetensors", "-o", "last.safetensors",
              *(f"disk/store/global/{name}" for name in values))
     run.call("dl-frag", "check", "-e", "last.safetensors", "out.safetensors")
+
+
+def check_losses(run, lines):
+    """Nothing is forgotten unless the store was lost."""
+    falls = len(tape.stretches(lines)) - 1
+    if falls > run.losses:
+        yield (f"{falls} starts from less than there was, and {run.losses} "
+               "stores were lost")
 
 
 def check_peace(run, members):
@@ -65,7 +74,9 @@ def check_peace(run, members):
 def settings(options):
     step = f"{options.step * 1000:.0f}ms"
     return {
-        "serve": ["-H", str(H), "--dead", "2s", "--end-timeout", "20s"],
+        "serve": ["-H", str(H), "--dead", "2s", "--end-timeout", "20s",
+                  "--checkpoint", "disk/checkpoints",
+                  "--checkpoint-every", str(2 * H)],
         "learn": ["--heartbeat", "300ms", "--drain", "2s",
                   "--serve", "tcp:127.0.0.1:0"],
         "train": ["dl-train", "run", "-q", "-b", "2", "--step-time", step,
@@ -79,6 +90,8 @@ def summary(run, options, lines, done, began, members):
     everybody = members["*"]
     counted = figures.counted_share(lines, int(everybody["wasted"]))
     merges = len(tape.events(lines, "merged"))
+    print(f"# stores lost {run.losses}, starts from less than there was "
+          f"{len(tape.stretches(lines)) - 1}")
     print(f"# learners {len(run.names)}, faults {len(done)}, "
           f"merges {merges}, longest rest of the clock "
           f"{figures.longest_rest(lines, began, end):.1f} s")
@@ -129,6 +142,7 @@ def soak(options, folder):
     lines = tape.read(run.whole_tape())
     members = figures.members(run.call("dl-stat", "-t", "whole.tape"))
     wrong = [*tape.check(lines), *check_replay(run),
+             *check_losses(run, lines),
              *check_peace(run, members)]
     check_model(run)
     summary(run, options, lines, hand.done, began, members)

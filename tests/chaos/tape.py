@@ -19,17 +19,49 @@ def version(text):
     return int(epoch), int(number)
 
 
+def numbers(start):
+    """Of the versions of all fragments that a start goes on from."""
+    saved = start["saved"] or {}
+    return dict(enumerate(version(fragment["version"])[1]
+                          for fragment in saved.get("fragments", [])))
+
+
+def falls(now, last):
+    """A start that goes on from less than there was: from a checkpoint."""
+    return any(n < last.get(p, 0) for p, n in now.items())
+
+
+def stretches(lines):
+    """The tape in parts, each but the first from such a start on."""
+    parts, last = [[]], {}
+    for line in lines:
+        if "format" in line:
+            if falls(numbers(line), last):
+                parts.append([])
+            last = numbers(line)
+        elif line["event"] == "merged":
+            last[line["fragment"]] = version(line["version"])[1]
+        parts[-1].append(line)
+    return parts
+
+
 def check_versions(lines):
-    """The versions of a fragment rise by one, epochs with every start."""
+    """The versions of a fragment rise by one, epochs with every start. One merge
+    may have been committed and not told of."""
     epoch, last, clock = 0, {}, 0
     for line in lines:
         if "format" in line:
             saved = line["saved"] or {"epoch": 0, "clock": 0}
+            now = numbers(line)
             if saved["epoch"] < epoch:
                 yield f"epoch {saved['epoch']} was saved after {epoch}"
-            if saved["clock"] < clock:
+            if saved["clock"] < clock and not falls(now, last):
                 yield f"clock {saved['clock']} was saved after {clock}"
+            for p, n in now.items():
+                if n > last.get(p, 0) + 1:
+                    yield f"fragment {p}: {n} was saved after {last.get(p, 0)}"
             epoch, clock = saved["epoch"] + 1, saved["clock"]
+            last.update(now)
         elif line["event"] == "merged":
             p, (e, n) = line["fragment"], version(line["version"])
             if e != epoch or n != last.get(p, 0) + 1:
@@ -57,24 +89,32 @@ def check_clocks(lines):
         last[who] = now
 
 
+def push_key(line):
+    return line["learner"], line["instance"], line["fragment"], line["seq"]
+
+
 def pushes(lines):
     """By what names them, those that came again left out."""
     found = {}
     for line in events(lines, "push"):
-        found.setdefault((line["learner"], line["instance"],
-                          line["fragment"], line["seq"]), line)
+        found.setdefault(push_key(line), line)
     return found
 
 
 def check_pushes(lines):
-    """A push that comes again is the same, and no step is pushed twice."""
+    """A push that comes again is the same, but for clock and version after they
+    were set back, and no step is pushed twice."""
     first = pushes(lines)
-    for line in events(lines, "push"):
-        key = (line["learner"], line["instance"], line["fragment"],
-               line["seq"])
-        for field in ("step", "steps", "tokens", "base", "norm"):
-            if line[field] != first[key][field]:
-                yield f"push {key} came again with another {field}"
+    for part in stretches(lines):
+        since = pushes(part)
+        for line in events(part, "push"):
+            key = push_key(line)
+            for field, was in (
+                    *((field, since) for field in ("step", "base")),
+                    *((field, first) for field in ("steps", "tokens",
+                                                   "norm"))):
+                if line[field] != was[key][field]:
+                    yield f"push {key} came again with another {field}"
     made, pushed = defaultdict(int), defaultdict(int)
     for line in lines:
         if line.get("event") in ("join", "step"):
