@@ -110,6 +110,8 @@ static int on_message(void *ctx, struct dl_conn *c, const struct dl_message *m,
 	struct dl_sync_event ev;
 
 	(void)c;
+	if (peer->state == PEER_LEAVING)
+		return 0;
 	if (check_words(peer, m, e))
 		return e->code;
 	if (m->kind == DL_MSG_HELLO)
@@ -134,13 +136,28 @@ static int on_message(void *ctx, struct dl_conn *c, const struct dl_message *m,
 		dl_message_kind_name(m->kind));
 }
 
+/* Who pushes what is no such fragment is told so, and goes. */
+static void refuse_push(
+	struct peer *peer, const struct dl_message *m, struct dl_err *why)
+{
+	struct dl_sync_event ev;
+
+	dl_at(why, "push of fragment %u", m->fragment);
+	peer_refuse(peer, why->code, why->text, dl_now());
+	peer_event(peer, DL_EV_LEAVE, &ev);
+	server_event(peer->server, &ev);
+}
+
 static int on_begin(void *ctx, struct dl_conn *c, const struct dl_message *m,
 	const struct dl_header *h, void **dest, struct dl_err *e)
 {
 	struct peer *peer = ctx;
 	struct server *s = peer->server;
+	struct dl_err why;
 
 	(void)c;
+	if (peer->state == PEER_LEAVING)
+		return 0;
 	if (m->kind != DL_MSG_PUSH || peer->state != PEER_LEARNER)
 		return dl_fail(e, DL_PROTOCOL, "%s from one who is no learner",
 			dl_message_kind_name(m->kind));
@@ -149,8 +166,11 @@ static int on_begin(void *ctx, struct dl_conn *c, const struct dl_message *m,
 			e, DL_PROTOCOL, "push of fragment %u", m->fragment);
 	if (!rights_may_push(peer, m->fragment))
 		return 0; /* and on_whole tells the core */
-	if (pushes_begin(&s->globals.pushes, m->fragment, h, &peer->coming, e))
-		return dl_at(e, "push of fragment %u", m->fragment);
+	if (pushes_begin(
+		    &s->globals.pushes, m->fragment, h, &peer->coming, &why)) {
+		refuse_push(peer, m, &why);
+		return 0;
+	}
 	*dest = peer->coming->data;
 	return 0;
 }
@@ -185,6 +205,8 @@ static int on_whole(void *ctx, struct dl_conn *c, const struct dl_message *m,
 
 	(void)c;
 	(void)e;
+	if (peer->state == PEER_LEAVING)
+		return 0;
 	if (!push) {
 		on_barred(peer, m, h);
 		return 0;

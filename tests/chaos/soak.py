@@ -76,7 +76,7 @@ def settings(options):
     return {
         "serve": ["-H", str(H), "--dead", "2s", "--end-timeout", "20s",
                   "--checkpoint", "disk/checkpoints",
-                  "--checkpoint-every", str(2 * H)],
+                  "--checkpoint-every", str(H)],
         "learn": ["--heartbeat", "300ms", "--drain", "2s",
                   "--serve", "tcp:127.0.0.1:0"],
         "train": ["dl-train", "run", "-q", "-b", "2", "--step-time", step,

@@ -55,7 +55,7 @@ floods() {
 	[ -z "$output" ]
 	for what in "shape.*has another shape" "more.*tensors, but fragment 0" \
 		"codes.*is not U8 of as many" "scales.*is not one BF16"; do
-		wait_for has 1 "${what/./ is gone: push of fragment 0: .}" \
+		wait_for has 1 "${what/./ at .*: refused: push of fragment 0: .}" \
 			syncer.log
 	done
 	wait_for pushed ann $(($(grep -c '"push".*"ann"' tape) + 3))

@@ -72,8 +72,9 @@ again() {
 	told clock "refused clock"
 	ends layout 65
 	has 1 "refused: this run has another layout" layout.log
-	ends shape 1
-	has 1 "shape is gone: push of .* has another shape than" syncer.log
+	ends shape 65
+	has 1 "refused: push of .* has another shape than" shape.log
+	has 1 "shape at .*: refused: push of .* another shape than" syncer.log
 	for lie in report fast old; do
 		lies "$lie"
 	done
