@@ -128,7 +128,8 @@ static int issued(const struct fragment *f, struct dl_version base)
 		return 0;
 	if (base.epoch == f->version.epoch)
 		return base.number >= f->origin.number;
-	return dl_version_cmp(base, f->origin) <= 0;
+	/* Above the origin it is of a history that was lost with a store. */
+	return base.epoch < f->version.epoch;
 }
 
 /* Of a merged contribution; 0 before the first. */

@@ -767,6 +767,7 @@ static void test_epochs(void)
 {
 	struct dl_version old = {1, 1}, lost = {1, 2};
 	struct dl_sync_saved saved;
+	struct dl_sync_event ev;
 	struct rig r;
 
 	rig_init(&r);
@@ -792,6 +793,12 @@ static void test_epochs(void)
 		"after a merge the origin is no name of the version");
 	join_with(&r, "c", 4, 4, &old);
 	ok(said(&r, DL_ACT_GLOBAL, "c") != NULL, "... nor up to date");
+	walk(&r, "a", 8, 12);
+	ev = good_push(&r, "a", 3, 12);
+	ev.base = lost;
+	tell(&r, ev);
+	ok(said(&r, DL_ACT_TAKEN, "a")->refusal == DL_REFUSED_NOT,
+		"what was made on a lost version counts");
 	dl_sync_saved_release(&saved);
 	rig_release(&r);
 }
