@@ -132,6 +132,17 @@ static int check_names(const struct inbox_push *push, const struct stashed *s,
 	return 0;
 }
 
+/* Before the core hears of it; without it the run goes on all the same. */
+static void record(
+	const struct pass *p, const struct inbox_push *push, uint64_t id)
+{
+	const char *folder = p->options->record;
+	struct dl_err e;
+
+	if (folder && stash_record(&p->stash, id, folder, push->name.hash, &e))
+		cmd_warn("%s: a push is not recorded", e.text);
+}
+
 /* DL_NO when it is to wait for what explains it. */
 static int take_copy(struct pass *p, struct inbox_push *push, uint64_t id,
 	int gone, int stale, struct dl_err *e)
@@ -148,8 +159,10 @@ static int take_copy(struct pass *p, struct inbox_push *push, uint64_t id,
 	}
 	if (!code && !stale)
 		code = give_check(p, &s, e);
-	if (!code)
+	if (!code) {
+		record(p, push, id);
 		code = give(p, &s, id, e);
+	}
 	stashed_close(&s);
 	return code;
 }

@@ -6,12 +6,13 @@
 #include "base/num.h"
 #include "cmd/cmd.h"
 
-enum { STALE = SYNC_OPTIONS, KEEP };
+enum { STALE = SYNC_OPTIONS, KEEP, RECORD };
 
 static const char shorts[] = "+" SYNC_SHORT CMD_SHORT;
 static const struct option longs[] = {
 	{"stale", required_argument, NULL, STALE},
 	{"keep", required_argument, NULL, KEEP},
+	{"record", required_argument, NULL, RECORD},
 	SYNC_LONG,
 	CMD_LONG,
 	{NULL, 0, NULL, 0},
@@ -25,6 +26,9 @@ static void read_option(struct run_options *o, int opt)
 		break;
 	case KEEP:
 		o->keep_ns = cmd_duration("--keep", optarg);
+		break;
+	case RECORD:
+		o->record = optarg;
 		break;
 	default:
 		if (!sync_option(&o->sync, opt))

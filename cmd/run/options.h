@@ -9,6 +9,7 @@
 struct run_options {
 	struct sync_options sync; /* store: SPOOL/store unless given */
 	const char *spool;
+	const char *record; /* a folder for every push; NULL: none */
 	int64_t stale_ns; /* what is not whole for so long is set apart */
 	int64_t keep_ns;  /* how long what is old stays for its readers */
 	char *own_store;  /* private */

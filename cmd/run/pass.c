@@ -91,6 +91,8 @@ static int begin(struct pass *p, struct dl_err *e)
 
 	if (!code && o->output)
 		code = dl_output_check(o->output, e);
+	if (!code && p->options->record)
+		code = dl_make_folder(p->options->record, e);
 	if (!code)
 		code = open_spool(p, e);
 	if (!code)

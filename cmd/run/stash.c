@@ -102,6 +102,18 @@ static int copy(int fd, struct dl_output *o, const char *hash, struct dl_err *e)
 	return code;
 }
 
+/* All of it, or nothing. */
+static int write_copy(
+	int fd, struct dl_output *o, const char *hash, struct dl_err *e)
+{
+	int code = copy(fd, o, hash, e);
+
+	if (!code)
+		return dl_output_commit(o, e);
+	dl_output_abort(o);
+	return code;
+}
+
 int stash_copy(struct stash *s, int fd, const char *hash, uint64_t *id,
 	struct dl_err *e)
 {
@@ -112,16 +124,32 @@ int stash_copy(struct stash *s, int fd, const char *hash, uint64_t *id,
 	*id = s->last + 1;
 	path = path_of(s, *id);
 	code = dl_output_open(&o, path, e);
-	if (!code) {
-		code = copy(fd, &o, hash, e);
-		if (code)
-			dl_output_abort(&o);
-		else
-			code = dl_output_commit(&o, e);
-	}
+	if (!code)
+		code = write_copy(fd, &o, hash, e);
 	if (!code)
 		s->last = *id;
 	free(path);
+	return code;
+}
+
+int stash_record(const struct stash *s, uint64_t id, const char *folder,
+	const char *hash, struct dl_err *e)
+{
+	char *from = path_of(s, id), *to = dl_sprintf("%s/%s", folder, hash);
+	struct dl_output o;
+	int fd = -1, code = 0;
+
+	if (access(to, F_OK)) {
+		code = dl_open_read(from, &fd, e);
+		if (!code)
+			code = dl_output_open(&o, to, e);
+		if (!code)
+			code = write_copy(fd, &o, hash, e);
+	}
+	if (fd >= 0)
+		close(fd);
+	free(from);
+	free(to);
 	return code;
 }
 

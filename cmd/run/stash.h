@@ -28,6 +28,10 @@ void stash_release(struct stash *s);
  */
 int stash_copy(struct stash *s, int fd, const char *hash, uint64_t *id,
 	struct dl_err *e);
+/* Copies it durably to folder, where its hash is its name; one that is there is
+ * the same. 73 or 74. */
+int stash_record(const struct stash *s, uint64_t id, const char *folder,
+	const char *hash, struct dl_err *e);
 void stash_remove(struct stash *s, uint64_t id);
 
 /* A push as it lies there. */

@@ -125,7 +125,7 @@ merge_by_passes() {
 		done
 		steps=$((steps + 200))
 		say "$steps"
-		pass 0 spool
+		pass 0 --record kept spool
 	done
 }
 
@@ -172,6 +172,17 @@ merge_by_passes() {
 		hashes "store/$kind"/* >want
 		hashes "spool/store/$kind"/* | cmp - want
 	done
+	# So does a replay of the passes, of what they have kept.
+	dl-sync replay -q --store again --record kept --layout layout.tsv 		spool/store/tape m/model.safetensors >merges
+	[ "$(grep -c '"values":"[0-9a-f]' spool/store/tape)" -eq 		"$(wc -l <rounds)" ]
+	[ "$(grep -vc '^#' merges)" -eq "$(wc -l <rounds)" ]
+	cmp spool/store/HEAD again/HEAD
+	for kind in global momentum; do
+		diff -r "spool/store/$kind" "again/$kind"
+	done
+	rm "kept/$(ls kept | head -n 1)"
+	run dl-sync replay -q --store other --record kept --layout layout.tsv 		spool/store/tape m/model.safetensors
+	[ "$status" -eq 66 ]
 }
 
 @test "a replay ends with the store that the run left" {
