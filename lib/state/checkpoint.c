@@ -35,27 +35,43 @@ static int each(struct dl_checkpoint_file *f, file_function *one, void *ctx,
 }
 
 /* A tar's first block: the name of its first entry, and "ustar". */
-int dl_checkpoint_is(const char *path)
+static int begins_so(int fd)
 {
 	static const char name[] = "manifest.json";
 	enum { MAGIC = 257, BLOCK = 512 };
 	char block[BLOCK];
 	struct dl_input in;
-	struct stat st;
 	size_t got = 0;
 	ssize_t n = 1;
-	int fd;
 
-	if (stat(path, &st) || !S_ISREG(st.st_mode) ||
-		dl_open_read(path, &fd, NULL))
-		return 0;
 	dl_input_init(&in, fd);
 	for (; got < BLOCK && n > 0; got += n > 0 ? (size_t)n : 0)
 		n = dl_input_read(&in, block + got, BLOCK - got, NULL);
 	dl_input_release(&in);
-	close(fd);
 	return got == BLOCK && !memcmp(block, name, sizeof name) &&
 	       !memcmp(block + MAGIC, "ustar", strlen("ustar"));
+}
+
+int dl_checkpoint_is(const char *path)
+{
+	struct stat st;
+	int fd, is;
+
+	if (!strcmp(path, "-")) {
+		/* Only what can be read once more may be looked at. */
+		if (fstat(STDIN_FILENO, &st) || !S_ISREG(st.st_mode) ||
+			lseek(STDIN_FILENO, 0, SEEK_CUR))
+			return 0;
+		is = begins_so(STDIN_FILENO);
+		lseek(STDIN_FILENO, 0, SEEK_SET);
+		return is;
+	}
+	if (stat(path, &st) || !S_ISREG(st.st_mode) ||
+		dl_open_read(path, &fd, NULL))
+		return 0;
+	is = begins_so(fd);
+	close(fd);
+	return is;
 }
 
 int dl_checkpoint_peek(

@@ -50,6 +50,22 @@ static int check_limit(
 		n, limit);
 }
 
+int dl_header_check_length(const void *bytes, uint64_t limit, struct dl_err *e)
+{
+	const unsigned char *c = bytes;
+	uint64_t n = dl_le64(bytes);
+	int i = 0;
+
+	while (i < LENGTH_BYTES && c[i] >= ' ' && c[i] <= '~')
+		i++;
+	if (n > limit && i == LENGTH_BYTES)
+		return dl_fail(e, DL_DATA,
+			"begins with the text \"%.8s\", not with a header's "
+			"length",
+			(const char *)bytes);
+	return check_limit("header claims", n, limit, e);
+}
+
 static int past_end(const char *what, uint64_t n, struct dl_err *e)
 {
 	return dl_fail(
@@ -84,7 +100,8 @@ static int take_length(struct dl_reader *r, struct dl_err *e)
 
 	if (r->record && dl_input_is_zstd(r->head.data, r->head.len))
 		return dl_fail(e, DL_DATA, DL_RECORD_MIXED);
-	code = check_limit("header claims", n, r->limits.header, e);
+	code = dl_header_check_length(
+		r->head.data, r->limits.header, e);
 	if (code)
 		return code;
 	dl_buf_clear(&r->head);
@@ -256,7 +273,7 @@ int dl_record_parse(struct dl_record *r, const void *bytes, size_t n,
 		return inside_length(e);
 	header = dl_le64(p);
 	follow = n - LENGTH_BYTES;
-	code = check_limit("header claims", header, limits.header, e);
+	code = dl_header_check_length(p, limits.header, e);
 	if (code)
 		return code;
 	if (header > follow)

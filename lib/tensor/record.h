@@ -120,6 +120,11 @@ struct dl_reader {
 	size_t current;   /* tensor that byte belongs to */
 };
 
+/* The 8 bytes that announce a header: 65 when it is longer than limit, or when
+ * they are text, as of something that is no record. */
+int dl_header_check_length(
+	const void *bytes, uint64_t limit, struct dl_err *e);
+
 /* The fact about a zstd frame that begins where a record should. */
 #define DL_RECORD_MIXED "compressed by zstd, unlike what comes before it"
 

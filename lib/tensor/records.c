@@ -130,13 +130,10 @@ static int header_at(int fd, uint64_t size, uint64_t at, struct dl_header *h,
 		return dl_fail_sys(e, DL_IOERR, "cannot read");
 	if (at && dl_input_is_zstd(length, sizeof length))
 		return dl_fail(e, DL_DATA, DL_RECORD_MIXED);
+	if (dl_header_check_length(length, limits.header, e))
+		return e->code;
 	n = dl_le64(length);
 	*data = at + sizeof length + n;
-	if (n > limits.header)
-		return dl_fail(e, DL_DATA,
-			"header claims %llu bytes, more than the %llu allowed",
-			(unsigned long long)n,
-			(unsigned long long)limits.header);
 	if (n > size - at - sizeof length)
 		return dl_fail(e, DL_DATA,
 			"header claims %llu bytes past the end",

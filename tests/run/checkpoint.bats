@@ -225,6 +225,16 @@ momentum/2.1.0" ]
 	run dl-sync check nothing one.tar.zst
 	[ "$status" -eq 66 ]
 	dl-sync check - <one.tar.zst
+	dl-join -o from.safetensors <one.tar.zst
+	dl-frag check -e m/model.safetensors from.safetensors
+	dl-join - <one.tar.zst | dl-frag check -e m/model.safetensors -
+	run dl-join -o never < <(cat one.tar.zst)
+	[ "$status" -eq 65 ] && [ ! -e never ]
+	[[ "$output" == *"standard input: "*"begins with the text \"manifest\""* ]]
+	echo "words that are no record" >words
+	run dl-join -o never words
+	[ "$status" -eq 65 ]
+	[[ "$output" == *"words: begins with the text \"words th\""* ]]
 	dl-sync check . >lines
 	[ "$(wc -l <lines)" -eq 1 ]
 	grep -q "^./one.tar.zst: run demo" lines
