@@ -93,8 +93,8 @@ static void start_syncer(struct crew *c)
 				"--listen %s --fragments %u -H %u --quorum %u "
 				"--min-h 0 --global %s '%s/model'",
 		c->folder, c->folder, c->link, c->options.fragments,
-		c->options.fragments, c->n, dl_codec_name(c->options.codec),
-		c->folder);
+		c->options.fragments, c->options.learners,
+		dl_codec_name(c->options.codec), c->folder);
 	char *const command[] = {sh, opt, line, NULL};
 	extern char **environ;
 	struct dl_err e;
@@ -276,9 +276,8 @@ struct crew *crew_new(const struct crew_options *o)
 	struct dl_err e;
 
 	c->options = *o;
-	c->n = o->learners;
-	c->member = dl_alloc_array(c->n, sizeof *c->member);
-	c->poll = dl_alloc_array(c->n, sizeof *c->poll);
+	c->member = dl_alloc_array(o->learners, sizeof *c->member);
+	c->poll = dl_alloc_array(o->learners, sizeof *c->poll);
 	c->quant =
 		(struct dl_quant){.codec = o->codec, .block = DL_QUANT_BLOCK};
 	c->folder = dl_strdup("/dev/shm/sync-bench-XXXXXX");
@@ -294,13 +293,16 @@ struct crew *crew_new(const struct crew_options *o)
 		atexit(free_all);
 	write_model(c);
 	start_syncer(c);
-	for (unsigned i = 0; i < c->n; i++) {
-		c->member[i].crew = c;
-		snprintf(c->member[i].name, sizeof c->member[i].name, "l%u",
-			i % 1000);
-		join(&c->member[i]);
+	/* One by one: a syncer lets few in who have not said who they are. */
+	while (c->n < o->learners) {
+		struct member *m = &c->member[c->n];
+
+		m->crew = c;
+		snprintf(m->name, sizeof m->name, "l%u", c->n);
+		join(m);
+		c->n++;
+		work(c, 0);
 	}
-	work(c, 0);
 	make_push(c);
 	return c;
 }
@@ -382,8 +384,7 @@ void crew_free(struct crew *c)
 		waitpid(c->syncer, NULL, 0);
 	}
 	for (unsigned i = 0; i < c->n; i++)
-		if (c->member[i].crew)
-			client_close(&c->member[i].client);
+		client_close(&c->member[i].client);
 	if (system(command))
 		fprintf(stderr, "bench: %s is still there\n", c->folder);
 	dl_big_free(c->push, c->push_bytes);
