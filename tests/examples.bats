@@ -71,11 +71,14 @@ example() {
 @test "plots/draw.sh" {
 	example plots/draw.sh
 	cd "$BATS_TEST_TMPDIR/a run"
-	for table in goodput bandwidth; do
+	for table in goodput bandwidth scavenging; do
 		head -n 1 $table.tsv | grep -q '^# '
 	done
+	# A half more for half of the time.
+	awk '/^decoupled\t50/ { n++; d = $3 - 0.83; if (d * d > 0.0004) n = 9 }
+		END { exit n != 1 }' scavenging.tsv
 	command -v gnuplot || skip "there is no gnuplot to draw them"
-	for figure in goodput bandwidth; do
+	for figure in goodput bandwidth scavenging; do
 		grep -q '</svg>' $figure.svg
 	done
 	# Each system has its line.
