@@ -256,6 +256,18 @@ static void put_line(struct cmd_table *t, const struct dl_proposal *p)
 	cmd_table_number(t, "%.4g", p->mean / 1e9);
 }
 
+static int refuse(const struct settings *s)
+{
+	if (isfinite(s->least))
+		cmd_warn("no choice fits a link of %.4g Gbit/s: the least "
+			 "needs %.4g",
+			s->given.link / 1e9, s->least / 1e9);
+	else
+		cmd_warn("no choice fits any link: no overlap is as long as "
+			 "--delay and --merge");
+	return DL_NO;
+}
+
 int sim_plan(int argc, char **argv)
 {
 	struct settings s = {.table.column = columns,
@@ -275,12 +287,8 @@ int sim_plan(int argc, char **argv)
 	parse(&s, argc, argv);
 	for (size_t i = 0; i < s.learners.n; i++)
 		propose_quorums(&s, (uint32_t)s.learners.item[i]);
-	if (!s.n) {
-		cmd_warn("no choice fits a link of %.4g Gbit/s: the least "
-			 "needs %.4g",
-			s.given.link / 1e9, s.least / 1e9);
-		return DL_NO;
-	}
+	if (!s.n)
+		return refuse(&s);
 	dl_proposals_sort(s.proposal, s.n);
 	for (size_t i = 0; i < s.n && i < s.rows; i++)
 		put_line(&s.table, &s.proposal[i]);

@@ -312,6 +312,9 @@ column() {
 	run dl-sim plan --time 1d --link 1Mbit
 	[ "$status" -eq 1 ]
 	[[ $output == *"no choice fits a link of 0.001 Gbit/s: the least needs "* ]]
+	run dl-sim plan --time 1d --delay 1m
+	[ "$status" -eq 1 ]
+	[[ $output == *"no choice fits any link"* ]]
 	for bad in '-m 0' '-m 1001' '-H 0' '--chips 4' '--push none' '-n 0' \
 		'--link slow' 'rest'; do
 		run dl-sim plan $bad
