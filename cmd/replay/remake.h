@@ -24,8 +24,8 @@ void remake_close(struct remake *r);
 /* Makes the store of a tape's first start. */
 int remake_begin(
 	struct remake *r, const struct dl_tape_start *start, struct dl_err *e);
-/* The syncer has gone on from the checkpoint at path, in the epoch of that time:
- * the store is made of it, in place of what was there. */
+/* The syncer has gone on from the checkpoint at path, in the epoch of that
+ * time: the store is made of it, in place of what was there. */
 int remake_from(struct remake *r, const struct dl_tape_start *start,
 	const char *path, int64_t at, struct dl_err *e);
 /* The syncer has started again, with that state: its pushes that were not

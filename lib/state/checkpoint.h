@@ -36,8 +36,8 @@ int dl_checkpoint_pack(
 /* Whoever packs this pin, in another thread, soon ends with 75. */
 void dl_checkpoint_abandon(struct dl_pin *pin);
 
-/* 1 when path is a file that begins as checkpoints do; "-" is standard input, if
- * that is a file of which nothing has been read. */
+/* 1 when path is a file that begins as checkpoints do; "-" is standard input,
+ * if that is a file of which nothing has been read. */
 int dl_checkpoint_is(const char *path);
 
 /*

@@ -20,8 +20,8 @@ static inline int dl_version_cmp(struct dl_version a, struct dl_version b)
 	return (a.number > b.number) - (a.number < b.number);
 }
 
-/* What is made on v, as a push says it to a syncer that has newest: numbers go on
- * across epochs, so a higher one is of a history that was lost. */
+/* What is made on v, as a push says it to a syncer that has newest: numbers go
+ * on across epochs, so a higher one is of a history that was lost. */
 static inline struct dl_version dl_version_base(
 	struct dl_version v, struct dl_version newest)
 {

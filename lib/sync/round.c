@@ -551,8 +551,8 @@ static void on_known_push(struct dl_sync *s, struct learner *l,
 	act(s, DL_ACT_RELEASE)->push = ev->push;
 }
 
-/* Nobody waits for who has pushed what is refused: it may do so again and again.
- * It is no member of that round, unless a good push comes before the end. */
+/* Nobody waits for who has pushed what is refused, and may do so for ever: it
+ * is no member of that round, unless a good push comes before the end. */
 static void excuse(struct dl_sync *s, struct learner *l, uint32_t p)
 {
 	if (l->flag[p] & REPORTED)

@@ -46,8 +46,8 @@ def stretches(lines):
 
 
 def check_versions(lines):
-    """The versions of a fragment rise by one, epochs with every start. One merge
-    may have been committed and not told of."""
+    """The versions of a fragment rise by one, epochs with every start. One
+    merge may have been committed and not told of."""
     epoch, last, clock = 0, {}, 0
     for line in lines:
         if "format" in line:
