@@ -1,5 +1,6 @@
 #include "base/cpu.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,10 +10,10 @@ static enum dl_cpu detect(void)
 {
 #if defined(__x86_64__) && defined(__GNUC__)
 	__builtin_cpu_init();
-	if (__builtin_cpu_supports("avx512f")
-		&& __builtin_cpu_supports("avx512bw")
-		&& __builtin_cpu_supports("avx512dq")
-		&& __builtin_cpu_supports("avx512vl"))
+	if (__builtin_cpu_supports("avx512f") &&
+		__builtin_cpu_supports("avx512bw") &&
+		__builtin_cpu_supports("avx512dq") &&
+		__builtin_cpu_supports("avx512vl"))
 		return DL_CPU_AVX512;
 	if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
 		return DL_CPU_AVX2;
@@ -34,14 +35,17 @@ static enum dl_cpu cap(void)
 
 enum dl_cpu dl_cpu_level(void)
 {
-	static int known = -1;
+	/* Threads that find out at once find the same. */
+	static atomic_int known = -1;
+	int level = atomic_load_explicit(&known, memory_order_relaxed);
 
-	if (known < 0) {
+	if (level < 0) {
 		enum dl_cpu has = detect(), most = cap();
 
-		known = has < most ? has : most;
+		level = has < most ? has : most;
+		atomic_store_explicit(&known, level, memory_order_relaxed);
 	}
-	return (enum dl_cpu)known;
+	return (enum dl_cpu)level;
 }
 
 const char *dl_cpu_name(enum dl_cpu level)

@@ -1,12 +1,13 @@
 /* Errands: run in order by another thread, told of in the loop; dropped at the
  * end. */
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdlib.h>
 
-#include "base/mem.h"
-#include "link/errand.h"
+/* To see when it has been told to stop. */
+#include "link/errand.c"
 #include "tests/tap.h"
 
 struct task {
@@ -51,9 +52,20 @@ static void give(
 	dl_errands_add(list, &t->errand);
 }
 
-static void *open_later(void *gate)
+static sem_t gate;
+
+static void *open_when_stopped(void *arg)
 {
-	sem_post(gate);
+	struct dl_errands *list = arg;
+	int stopped = 0;
+
+	while (!stopped) {
+		sched_yield();
+		pthread_mutex_lock(&list->lock);
+		stopped = list->stop;
+		pthread_mutex_unlock(&list->lock);
+	}
+	sem_post(&gate);
 	return NULL;
 }
 
@@ -62,7 +74,7 @@ int main(void)
 	struct dl_loop loop = DL_LOOP_INIT;
 	struct dl_err e = {0};
 	struct dl_errands *list = dl_errands_new(&loop, &e);
-	sem_t gate, started;
+	sem_t started;
 	pthread_t opener;
 
 	here = pthread_self();
@@ -84,7 +96,7 @@ int main(void)
 	give(list, 3, &started, &gate);
 	give(list, 4, NULL, NULL);
 	sem_wait(&started);
-	if (pthread_create(&opener, NULL, open_later, &gate))
+	if (pthread_create(&opener, NULL, open_when_stopped, list))
 		abort();
 	dl_errands_free(list);
 	pthread_join(opener, NULL);
