@@ -14,6 +14,7 @@ import shutil
 import sys
 import tempfile
 
+import fleet
 import goodput
 import join
 import scavenge
@@ -24,7 +25,8 @@ MODES = {"soak": (soak.soak, soak.USUAL), "replay": (soak.soak, soak.THOUSAND),
          "schedule": (soak.show, soak.USUAL),
          "goodput": (goodput.goodput, goodput.USUAL),
          "scavenge": (scavenge.scavenge, scavenge.USUAL),
-         "join": (join.join, join.USUAL)}
+         "join": (join.join, join.USUAL),
+         "fleet": (fleet.fleet, fleet.USUAL)}
 
 
 def arguments():

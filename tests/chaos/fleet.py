@@ -1,0 +1,122 @@
+"""A fleet and what dl-sim fleet says of it: learners of two speeds, with jumps
+and some of them killed, and in lock-step; the same figures from both tapes. How
+long processes take to start is measured, and dl-sim is told.
+"""
+
+import statistics
+
+import abreast
+import figures
+import schedule
+import tape
+
+H = 12
+SLOWER = 1.2  # steps of every other learner
+NEAR = 0.03  # how far figures may be apart, as a share
+USUAL = {"seconds": 30, "step": 0.5, "up": 40, "down": 6}
+FIGURES = {"utilisation": None, "participation": "took-part",
+           "effective H": "h"}
+
+
+def step_times(options):
+    return [options.step * (SLOWER if i % 2 else 1)
+            for i in range(options.learners)]
+
+
+def paced(options, run):
+    """Trainers of their learner's speed."""
+    cases = "".join(f"{name}) t={t}s;; " for name, t in
+                    zip(run.names, step_times(options)))
+    run.train = ["sh", "-c", f"case $DL_NAME in {cases}esac; exec dl-train "
+                 "run -q -b 1 --step-time $t m text"]
+
+
+def utilisation(options, lines, end):
+    """The share of its lives that each learner trained, from the first report
+    of a life to the last."""
+    pace = dict(zip(sorted({x["learner"] for x in tape.events(lines, "join")}),
+                    step_times(options)))
+    first, last = {}, {}
+    for line in tape.events(lines, "step"):
+        if line["now"] <= end:
+            who = line["learner"], line["instance"]
+            first.setdefault(who, line)
+            last[who] = line
+    busy = sum((last[who]["steps"] - first[who]["steps"]) * pace[who[0]]
+               for who in last)
+    return busy * 1e9 / sum(last[who]["now"] - first[who]["now"]
+                            for who in last)
+
+
+def measure(options, run, path, end):
+    row = figures.members(run.call("dl-stat", "-t", path))["*"]
+    lines = tape.read(f"{run.folder}/{path}")
+    return {name: float(row[column]) if column
+            else utilisation(options, lines, end)
+            for name, column in FIGURES.items()}
+
+
+def kills(run, lines, done, began):
+    """As dl-sim fleet is told of them: back is who has joined again."""
+    for fault, at, _ in done:
+        back = next((line["now"] for line in tape.events(lines, "join")
+                     if line["learner"] == fault.target and line["now"] > at),
+                    lines[-1]["now"])
+        yield "--kill"
+        yield (f"{run.names.index(fault.target)}:{(at - began) / 1e9:.3f}s:"
+               f"{(back - at) / 1e9:.3f}s")
+
+
+def joining(options, run, lines, began):
+    """Median seconds from the join of one that was killed to the begin of its
+    first step."""
+    pace, joined, took = dict(zip(run.names, step_times(options))), {}, {}
+    for line in tape.events(lines, "join"):
+        if line["now"] > began:
+            joined.setdefault((line["learner"], line["instance"]), line["now"])
+    for line in tape.events(lines, "step"):
+        who = line["learner"], line["instance"]
+        if who in joined:
+            took.setdefault(who, (line["now"] - joined[who]) / 1e9 -
+                            line["steps"] * pace[who[0]])
+    return max(0, statistics.median(took.values() or [0]))
+
+
+def simulate(options, run, done, began, more):
+    lines = tape.read(run.whole_tape())
+    run.call("dl-sim", "fleet", "-m", str(len(run.names)), "-t",
+             ",".join(f"{t}s" for t in step_times(options)), "-n",
+             str(abreast.FRAGMENTS), "-H", str(H), "--apply", "carry",
+             "--delay", "1ms", "--transfer", "1ms", "--jitter", "0.01",
+             "--merge", "5ms", "--join",
+             f"{joining(options, run, lines, began):.3f}s", "--time",
+             f"{options.seconds}s", "--tape", "fleet.tape", *more,
+             *kills(run, lines, done, began))
+
+
+def fleet(options, folder):
+    names = [f"l{i}" for i in range(options.learners)]
+    faults = schedule.make(options.seed, names, options.seconds, options.up,
+                           options.down, {"kill": 1}, {})
+    lock_step = ["--wait", "--grace", "none", "--quorum", str(len(names))]
+    kinds = {"jumps": [], "lock-step": lock_step}
+    troubles = [faults, []]
+    runs = [abreast.make(options, folder, kind, names, ["-H", str(H), *serve])
+            for kind, serve in kinds.items()]
+    for run in runs:
+        paced(options, run)
+    began, hands = abreast.drive(runs, troubles, options.seconds,
+                                 options.patience)
+    print(f"# {len(names)} learners, {len(faults)} kills in "
+          f"{options.seconds:.0f} s")
+    print(f"# {'run':9} {'figure':14} {'real':>8} {'fleet':>8}")
+    for (kind, serve), run, hand in zip(kinds.items(), runs, hands):
+        simulate(options, run, hand.done, began, serve)
+        real = measure(options, run, "whole.tape",
+                       began + options.seconds * 1e9)
+        said = measure(options, run, "fleet.tape", options.seconds * 1e9)
+        for name in FIGURES:
+            print(f"  {kind:9} {name:14} {real[name]:8.3f} {said[name]:8.3f}")
+            if abs(real[name] - said[name]) > NEAR * said[name]:
+                yield (f"{kind}: {name} is {real[name]:.3f}, the fleet has "
+                       f"{said[name]:.3f}")
