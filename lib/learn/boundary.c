@@ -275,11 +275,21 @@ static void jump(struct dl_learn *l)
 	learn_act(l, DL_LA_CLOCK);
 }
 
+static int any_due(const struct dl_learn *l)
+{
+	for (uint32_t p = 0; p < l->fragments; p++)
+		if (dl_due(l->config.schedule, p, clock_of(l, p)) ||
+			is_opened(l, p) || is_overtaken(l, &l->fragment[p]) ||
+			(must_deliver(l, p) && l->fragment[p].steps))
+			return 1;
+	return 0;
+}
+
 /* `step` goes out before a push that it explains, and now and then; a syncer is
  * told the same only once. */
-static void tell_step(struct dl_learn *l, int64_t now, int needed)
+static void tell_step(struct dl_learn *l, int64_t now)
 {
-	if (!needed && now - l->step_told_at < l->config.step_every)
+	if (now - l->step_told_at < l->config.step_every && !any_due(l))
 		return;
 	for (uint32_t i = 0; i < l->config.syncers; i++) {
 		struct syncer *s = &l->syncer[i];
@@ -300,23 +310,13 @@ static void tell_step(struct dl_learn *l, int64_t now, int needed)
 	}
 }
 
-static int any_due(const struct dl_learn *l)
-{
-	for (uint32_t p = 0; p < l->fragments; p++)
-		if (dl_due(l->config.schedule, p, clock_of(l, p)) ||
-			is_opened(l, p) || is_overtaken(l, &l->fragment[p]) ||
-			(must_deliver(l, p) && l->fragment[p].steps))
-			return 1;
-	return 0;
-}
-
 /* Everything that happens while the trainer stands at a boundary. */
 static void work_at_boundary(struct dl_learn *l, int64_t now)
 {
 	if (!l->at_boundary)
 		return;
 	jump(l);
-	tell_step(l, now, any_due(l));
+	tell_step(l, now);
 	copy_what_is_due(l);
 	apply_what_came(l);
 	export_if_wanted(l);

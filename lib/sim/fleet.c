@@ -26,7 +26,7 @@ void dl_fleet_config_default(struct dl_fleet_config *c, uint32_t fragments)
 	dl_sync_config_default(&c->sync, fragments);
 }
 
-struct event *post(struct world *w, int64_t after, enum what what)
+static struct event *make_event(struct world *w, enum what what)
 {
 	struct event *e = w->free;
 
@@ -35,7 +35,22 @@ struct event *post(struct world *w, int64_t after, enum what what)
 	else
 		e = dl_alloc(sizeof *e);
 	*e = (struct event){.what = what};
+	return e;
+}
+
+struct event *post(struct world *w, int64_t after, enum what what)
+{
+	struct event *e = make_event(w, what);
+
 	dl_queue_put(&w->queue, w->now + after, e);
+	return e;
+}
+
+struct event *post_message(struct world *w, int64_t after, enum what what)
+{
+	struct event *e = make_event(w, what);
+
+	dl_queue_put_after(&w->queue, w->now, after, e);
 	return e;
 }
 

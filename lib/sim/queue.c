@@ -1,6 +1,7 @@
 #include "sim/queue.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 
@@ -9,9 +10,8 @@ static int before(const struct dl_queue_item *a, const struct dl_queue_item *b)
 	return a->at != b->at ? a->at < b->at : a->order < b->order;
 }
 
-void dl_queue_put(struct dl_queue *q, int64_t at, void *what)
+static void put_in_heap(struct dl_queue *q, struct dl_queue_item new)
 {
-	struct dl_queue_item new = {at, q->order++, what};
 	size_t i = q->n++;
 
 	if (q->n > q->cap) {
@@ -24,15 +24,61 @@ void dl_queue_put(struct dl_queue *q, int64_t at, void *what)
 	q->item[i] = new;
 }
 
-void *dl_queue_take(struct dl_queue *q, int64_t *at)
+void dl_queue_put(struct dl_queue *q, int64_t at, void *what)
 {
-	struct dl_queue_item first, last;
+	put_in_heap(q, (struct dl_queue_item){at, q->order++, what});
+}
+
+static void put_in_line(struct dl_queue_line *l, struct dl_queue_item new)
+{
+	if (l->n == l->cap) {
+		size_t cap = l->cap ? 2 * l->cap : 64;
+
+		l->item = dl_resize(l->item, cap, sizeof *l->item);
+		/* What had come round goes on behind the old end. */
+		memcpy(l->item + l->cap, l->item, l->first * sizeof *l->item);
+		l->cap = cap;
+	}
+	l->item[(l->first + l->n++) & (l->cap - 1)] = new;
+}
+
+void dl_queue_put_after(
+	struct dl_queue *q, int64_t now, int64_t after, void *what)
+{
+	struct dl_queue_item new = {now + after, q->order++, what};
+
+	for (int i = 0; i < DL_QUEUE_LINES; i++) {
+		struct dl_queue_line *l = &q->line[i];
+
+		if (l->n && l->after != after)
+			continue;
+		l->after = after;
+		put_in_line(l, new);
+		return;
+	}
+	put_in_heap(q, new);
+}
+
+/* The line whose first item comes next; NULL when all are empty. */
+static struct dl_queue_line *next_line(struct dl_queue *q)
+{
+	struct dl_queue_line *next = NULL;
+
+	for (int i = 0; i < DL_QUEUE_LINES; i++) {
+		struct dl_queue_line *l = &q->line[i];
+
+		if (l->n && (!next || before(&l->item[l->first],
+					      &next->item[next->first])))
+			next = l;
+	}
+	return next;
+}
+
+static struct dl_queue_item take_from_heap(struct dl_queue *q)
+{
+	struct dl_queue_item first = q->item[0], last = q->item[--q->n];
 	size_t i = 0;
 
-	if (!q->n)
-		return NULL;
-	first = q->item[0];
-	last = q->item[--q->n];
 	for (;;) {
 		size_t down = 2 * i + 1;
 
@@ -45,12 +91,31 @@ void *dl_queue_take(struct dl_queue *q, int64_t *at)
 		i = down;
 	}
 	q->item[i] = last;
-	*at = first.at;
-	return first.what;
+	return first;
+}
+
+void *dl_queue_take(struct dl_queue *q, int64_t *at)
+{
+	struct dl_queue_line *l = next_line(q);
+	struct dl_queue_item next;
+
+	if (l && (!q->n || before(&l->item[l->first], &q->item[0]))) {
+		next = l->item[l->first];
+		l->first = (l->first + 1) & (l->cap - 1);
+		l->n--;
+	} else if (q->n) {
+		next = take_from_heap(q);
+	} else {
+		return NULL;
+	}
+	*at = next.at;
+	return next.what;
 }
 
 void dl_queue_release(struct dl_queue *q)
 {
 	free(q->item);
+	for (int i = 0; i < DL_QUEUE_LINES; i++)
+		free(q->line[i].item);
 	*q = (struct dl_queue){0};
 }

@@ -71,7 +71,7 @@ void send_up(struct world *w, uint32_t m, uint32_t s,
 			later(site->up_free, w->now) + n->config->push_ns;
 		after += site->up_free - w->now;
 	}
-	e = post(w, after, TO_SYNCER);
+	e = post_message(w, after, TO_SYNCER);
 	e->m = m;
 	e->s = s;
 	e->gen = k->gen;
@@ -127,7 +127,7 @@ struct event *send_down(struct world *w, uint32_t m, uint32_t s,
 			return NULL;
 		after += turn->begins + n->config->global_ns - w->now;
 	}
-	e = post(w, after, TO_LEARNER);
+	e = post_message(w, after, TO_LEARNER);
 	if (turn)
 		turn->event = e;
 	e->m = m;

@@ -149,6 +149,7 @@ struct world {
 
 /* fleet.c */
 struct event *post(struct world *w, int64_t after, enum what what);
+struct event *post_message(struct world *w, int64_t after, enum what what);
 /* As post, after a time drawn with that mean; NULL and nothing posted when
  * mean is 0. */
 struct event *post_random(struct world *w, int64_t mean, enum what what);
