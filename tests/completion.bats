@@ -12,8 +12,8 @@ compopt() { # which needs a real completion
 	:
 }
 
-# offered WORD...: what bash offers for the last of them, in the words into which
-# it parts a line.
+# offered WORD...: what bash offers for the last of them; it parts words at = and
+# at :, as below.
 offered() {
 	COMP_WORDS=("$@")
 	COMP_CWORD=$(($# - 1))
@@ -35,7 +35,7 @@ in_zsh() {
 	_dl-tools' zsh "$BATS_TEST_TMPDIR" "$@"
 }
 
-# options PROGRAM [COMMAND]: the long options of its usage, and of the lines that
+# options PROGRAM [COMMAND]: the long options of its usage, and of lines that
 # explain those of it that are short.
 options() {
 	local usage short long
