@@ -4,6 +4,10 @@
 #include "cmd/cmd.h"
 #include "cmd/learn/learner.h"
 
+/* Schedulers signal all processes, and those between pass it on: what comes
+ * twice so soon was meant once. */
+static const int64_t same_asking = DL_SECOND / 2;
+
 int drain_asked(const struct learner *l)
 {
 	return l->drain.at != INT64_MAX;
@@ -83,10 +87,17 @@ static void begin(struct learner *l, int64_t now)
 	trainer_unload(l, now);
 }
 
+static int64_t asked_at(const struct learner *l)
+{
+	return l->drain.at - l->options->drain_ns;
+}
+
 void drain_ask(struct learner *l, int64_t now)
 {
 	struct dl_learn_info info;
 
+	if (drain_asked(l) && now - asked_at(l) < same_asking)
+		return;
 	if (!l->core || drain_asked(l)) {
 		l->over = 1;
 		return;

@@ -22,7 +22,7 @@ struct drain {
 	}
 
 int drain_asked(const struct learner *l);
-/* The first time: deliver, then leave. The second is an order. */
+/* The first time: deliver, then leave. A second one later is an order. */
 void drain_ask(struct learner *l, int64_t now);
 /* Gives up when its time is over. */
 void drain_work(struct learner *l, int64_t now);

@@ -93,7 +93,8 @@ last() {
 	kill -STOP "${pid[syncer]}"
 	ask ann
 	wait_for has 1 "delivers its last work" ann.log
-	sleep 0.1
+	ask ann # the same signal, passed on by somebody
+	sleep 0.6
 	kill -0 "${pid[ann]}"
 	ask ann
 	ends ann 75
