@@ -93,12 +93,23 @@ last() {
 	kill -STOP "${pid[syncer]}"
 	ask ann
 	wait_for has 1 "delivers its last work" ann.log
-	ask ann # the same signal, passed on by somebody
 	sleep 0.6
 	kill -0 "${pid[ann]}"
 	ask ann
 	ends ann 75
 	grep "fragments 0-2: [0-9]* steps were not delivered" ann.log
+}
+
+@test "two signals at once are one" {
+	syncer -H 3000
+	learner ann
+	wait_for has 1 '"ann".*"steps":[1-9]' tape
+	kill -STOP "${pid[ann]}"
+	kill -TERM "${pid[ann]}"
+	kill -INT "${pid[ann]}"
+	kill -CONT "${pid[ann]}"
+	ends ann
+	[ "$(grep -c '"push".*"ann"' tape)" -eq 3 ]
 }
 
 @test "a syncer that comes back within the time gets all of it" {
