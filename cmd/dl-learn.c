@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "base/spawn.h"
+#include "cmd/check/check.h"
 #include "cmd/cmd.h"
 #include "cmd/codec.h"
 #include "cmd/key.h"
@@ -19,12 +20,18 @@ static const char usage[] =
 	"                [--apply how] [--wait | --no-wait]\n"
 	"                [--heartbeat duration] [--poll duration]\n"
 	"                [--drain duration] [--stop-timeout duration]\n"
-	"                [--scratch folder] [--save-every steps | time]\n"
-	"                [--state folder] [--key file] [--join from]\n"
-	"                [--serve address] [--serve-max n] [--serve-rate rate]\n"
+	"                [--step-timeout duration] [--scratch folder]\n"
+	"                [--save-every steps | time] [--state folder]\n"
+	"                [--key file] [--join from]\n"
+	"                [--serve address] [--serve-max n] [--serve-rate "
+	"rate]\n"
 	"                [--streams n]\n"
 	"                [--window size] [--rate rate] [--buffers size]\n"
 	"                [--congestion name] [--insecure] link -- command ...\n"
+	"       dl-learn --check [-n name] [--slot n] [-s seed]\n"
+	"                [--layout file] [--stop-timeout duration]\n"
+	"                [--step-timeout duration] [--scratch folder]\n"
+	"                model -- command ...\n"
 	"       dl-learn -h | -V\n";
 
 enum {
@@ -37,6 +44,7 @@ enum {
 	POLL,
 	DRAIN,
 	STOP_TIMEOUT,
+	STEP_TIMEOUT,
 	SCRATCH,
 	SAVE_EVERY,
 	STATE,
@@ -46,7 +54,13 @@ enum {
 	SERVE_MAX,
 	SERVE_RATE,
 	INSECURE,
+	CHECK,
+	LAYOUT,
 };
+
+/* How long a trainer may owe a line; who waits for the answer is less patient
+ * than a run. */
+static const int64_t silence = 600 * DL_SECOND, check_silence = 60 * DL_SECOND;
 
 /* How many take its state at once, and how many may. */
 enum { SERVED = 2, SERVED_MOST = 64 };
@@ -63,6 +77,7 @@ static const struct option options[] = {
 	{"poll", required_argument, NULL, POLL},
 	{"drain", required_argument, NULL, DRAIN},
 	{"stop-timeout", required_argument, NULL, STOP_TIMEOUT},
+	{"step-timeout", required_argument, NULL, STEP_TIMEOUT},
 	{"scratch", required_argument, NULL, SCRATCH},
 	{"save-every", required_argument, NULL, SAVE_EVERY},
 	{"state", required_argument, NULL, STATE},
@@ -72,6 +87,8 @@ static const struct option options[] = {
 	{"serve-max", required_argument, NULL, SERVE_MAX},
 	{"serve-rate", required_argument, NULL, SERVE_RATE},
 	{"insecure", no_argument, NULL, INSECURE},
+	{"check", no_argument, NULL, CHECK},
+	{"layout", required_argument, NULL, LAYOUT},
 	LINK_LONG,
 	DATA_LONG,
 	CMD_LONG,
@@ -160,6 +177,9 @@ static void read_option(struct learn_options *o, int opt)
 	case STOP_TIMEOUT:
 		o->stop_ns = cmd_duration("--stop-timeout", optarg);
 		break;
+	case STEP_TIMEOUT:
+		o->silence_ns = cmd_period("--step-timeout", optarg);
+		break;
 	case SCRATCH:
 		o->scratch = optarg;
 		break;
@@ -183,6 +203,12 @@ static void read_option(struct learn_options *o, int opt)
 		break;
 	case SERVE_RATE:
 		o->serve_rate = cmd_rate("--serve-rate", optarg);
+		break;
+	case CHECK:
+		o->check = 1;
+		break;
+	case LAYOUT:
+		o->layout = optarg;
 		break;
 	case INSECURE:
 		link_insecure(&o->insecure);
@@ -225,6 +251,8 @@ static void check_times(struct learn_options *o)
 		cmd_usage("--poll: for folders only");
 	if (o->heartbeat_ns && o->address.kind == DL_LINK_DIR)
 		cmd_usage("--heartbeat: not for folders");
+	if (!o->silence_ns)
+		o->silence_ns = silence;
 	if (!o->poll_ns)
 		o->poll_ns = DL_SECOND;
 	if (!o->heartbeat_ns)
@@ -269,6 +297,106 @@ static char *take_state(struct learn_options *o)
 	return path;
 }
 
+/* Does that option mean anything to a check? */
+static int is_for_check(int opt)
+{
+	switch (opt) {
+	case 'n':
+	case 's':
+	case SLOT:
+	case STOP_TIMEOUT:
+	case STEP_TIMEOUT:
+	case SCRATCH:
+	case CHECK:
+	case LAYOUT:
+	case 'h':
+	case 'V':
+	case 'q':
+	case 'v':
+		return 1;
+	default:
+		return 0;
+	}
+}
+
+static void read_options(struct learn_options *o, int argc, char **argv)
+{
+	int opt, other = 0;
+
+	while ((opt = getopt_long(
+			argc, argv, "+n:s:" CMD_SHORT, options, NULL)) != -1) {
+		read_option(o, opt);
+		other |= !is_for_check(opt);
+	}
+	if (o->check && other)
+		cmd_usage("--check: there is no syncer, and so no options for "
+			  "one");
+	if (!o->check && o->layout)
+		cmd_usage("--layout: for --check only");
+	if (argc - optind < 1)
+		cmd_usage(o->check ? "no model" : "no link to a syncer");
+}
+
+/* The command, after what comes before it at optind. */
+static void read_command(struct learn_options *o, int argc, char **argv)
+{
+	optind++;
+	if (optind < argc && strcmp(argv[optind], "--") == 0)
+		optind++;
+	else if (optind < argc && *argv[optind] == '-')
+		cmd_usage("%s: options stand before the %s", argv[optind],
+			o->check ? "model" : "link");
+	if (optind >= argc)
+		cmd_usage("no command to train with");
+	o->command = argv + optind;
+	/* Who has a key is called what goes with it. */
+	if (!*o->name && !o->key)
+		default_name(o);
+}
+
+static int check(const struct learn_options *o, const char *model)
+{
+	struct check_options c = {.model = model,
+		.layout = o->layout,
+		.command = o->command,
+		.name = o->name,
+		.slot = o->slot == DL_SLOT_NONE ? 0 : o->slot,
+		.seed = o->seed,
+		.scratch = o->scratch,
+		.stop_ns = o->stop_ns,
+		.silence_ns = o->silence_ns ? o->silence_ns : check_silence};
+	struct dl_err e;
+
+	return dl_spawn_check(*c.command, &e) ? cmd_fail(&e) : check_run(&c);
+}
+
+static int learn(
+	struct learn_options *o, const char *link, int argc, char **argv)
+{
+	struct dl_key *key;
+	struct dl_err e;
+	char *state;
+	int code;
+
+	if (dl_address_parse(&o->address, link, &e))
+		cmd_usage("%s", e.text);
+	link_set_up(&o->address, 1, &o->tcp);
+	link_allow(&o->address, 1, o->insecure);
+	key = key_use_with_peers(o->key, &o->address, 1);
+	o->own = key;
+	check_join(o);
+	check_serve(o);
+	check_data(o);
+	check_times(o);
+	read_command(o, argc, argv);
+	state = take_state(o);
+	/* Nobody need hear of a learner that cannot train. */
+	code = dl_spawn_check(*o->command, &e) ? cmd_fail(&e) : learner_run(o);
+	dl_key_free(key);
+	free(state);
+	return code;
+}
+
 int main(int argc, char **argv)
 {
 	struct learn_options o = {.insecure = DL_INSECURE_NO,
@@ -277,42 +405,13 @@ int main(int argc, char **argv)
 		.slot = DL_SLOT_NONE,
 		.drain_ns = 20 * DL_SECOND,
 		.stop_ns = 30 * DL_SECOND};
-	struct dl_key *key;
-	char *state;
-	int opt, code;
-	struct dl_err e;
+	const char *first;
 
 	cmd_init("dl-learn", usage);
-	while ((opt = getopt_long(
-			argc, argv, "+n:s:" CMD_SHORT, options, NULL)) != -1)
-		read_option(&o, opt);
-	if (argc - optind < 1)
-		cmd_usage("no link to a syncer");
-	if (dl_address_parse(&o.address, argv[optind], &e))
-		cmd_usage("%s", e.text);
-	link_set_up(&o.address, 1, &o.tcp);
-	link_allow(&o.address, 1, o.insecure);
-	key = key_use_with_peers(o.key, &o.address, 1);
-	o.own = key;
-	check_join(&o);
-	check_serve(&o);
-	check_data(&o);
-	check_times(&o);
-	optind++;
-	if (optind < argc && strcmp(argv[optind], "--") == 0)
-		optind++;
-	else if (optind < argc && *argv[optind] == '-')
-		cmd_usage("%s: options stand before the link", argv[optind]);
-	if (optind >= argc)
-		cmd_usage("no command to train with");
-	o.command = argv + optind;
-	/* Who has a key is called what goes with it. */
-	if (!*o.name && !o.key)
-		default_name(&o);
-	state = take_state(&o);
-	/* Nobody need hear of a learner that cannot train. */
-	code = dl_spawn_check(*o.command, &e) ? cmd_fail(&e) : learner_run(&o);
-	dl_key_free(key);
-	free(state);
-	return code;
+	read_options(&o, argc, argv);
+	first = argv[optind];
+	if (!o.check)
+		return learn(&o, first, argc, argv);
+	read_command(&o, argc, argv);
+	return check(&o, first);
 }

@@ -2,9 +2,9 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "cmd/learn/fragment.h"
 #include "cmd/learn/weights.h"
 #include "tensor/coded.h"
-#include "tensor/model.h"
 
 struct push *weights_push(struct weights *w, const struct dl_learn_action *a)
 {
@@ -26,36 +26,6 @@ struct push *weights_find(struct weights *w, uint32_t p, uint64_t seq)
 	while (push && (push->what.fragment != p || push->what.seq != seq))
 		push = push->next;
 	return push;
-}
-
-/* The trainer's tensors may have any order and any dtype of numbers. */
-static int read_fragment(struct weights *w, uint32_t p, float *out,
-	const char *path, struct dl_err *e)
-{
-	const struct dl_layout_fragment *f = &w->layout->fragment[p];
-	struct dl_model m;
-	int code = dl_model_open(&m, path, e);
-
-	if (code)
-		return code;
-	for (size_t i = f->first; !code && i < f->first + f->tensors; i++) {
-		const struct dl_layout_tensor *t = &w->layout->tensor[i];
-		const struct dl_model_tensor *found;
-		char name[80];
-
-		if (t->rule == DL_ALIAS)
-			continue;
-		found = dl_model_find(&m, t->name.s, t->name.n);
-		if (!found || !dl_layout_same_shape(t, &found->info))
-			code = dl_fail(e, DL_DATA, "%s: tensor \"%s\" %s", path,
-				dl_scrub(name, sizeof name, t->name.s,
-					t->name.n),
-				found ? "has another shape" : "is missing");
-		else
-			code = dl_model_read_f32(&m, found, out + t->offset, e);
-	}
-	dl_model_close(&m);
-	return code;
 }
 
 /* values - anchor in place; 1 when not all of it is finite. */
@@ -108,7 +78,7 @@ int weights_read_push(struct weights *w, struct push *push, const char *path,
 	uint32_t p = push->what.fragment;
 	size_t n = w->layout->fragment[p].elements;
 	float *delta = shelf_take(&w->shelf, p), *anchor = w->anchor[p];
-	int code = read_fragment(w, p, delta, path, e);
+	int code = fragment_read(w->layout, p, delta, path, e);
 
 	if (!code && subtract(delta, anchor, n))
 		code = dl_fail(e, DL_DATA,

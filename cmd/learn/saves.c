@@ -237,6 +237,11 @@ void saves_tried(struct learner *l)
 	l->saves.fresh = 1;
 }
 
+void saves_suspect(struct learner *l)
+{
+	l->saves.fresh = l->saves.last >= 0;
+}
+
 int saves_due(const struct learner *l, int64_t now)
 {
 	const struct learn_options *o = l->options;

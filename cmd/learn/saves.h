@@ -54,6 +54,8 @@ const char *saves_last(const struct learner *l);
 void saves_distrust(struct learner *l, const char *why);
 /* The trainer is to go on from it. */
 void saves_tried(struct learner *l);
+/* What the trainer gives is no good, and that save may be why. */
+void saves_suspect(struct learner *l);
 
 /* At a boundary: is a save due? For who leaves each is that has a step. */
 int saves_due(const struct learner *l, int64_t now);

@@ -5,7 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/num.h"
 #include "cmd/cmd.h"
 #include "cmd/learn/learner.h"
@@ -14,43 +13,17 @@ enum { HOPELESS = 3 }; /* deaths in a row of a trainer that never stepped */
 
 static const int64_t pause_min = DL_SECOND / 4, pause_max = 60 * DL_SECOND;
 
-static int write_layout(
-	const struct learner *l, const char *path, struct dl_err *e)
-{
-	struct dl_buf text = DL_BUF_INIT;
-	int code;
-
-	dl_layout_write(&l->layout, &text);
-	code = dl_write_file(path, text.data, text.len, e);
-	dl_buf_free(&text);
-	return code;
-}
-
-static void set_environment(struct learner *l, const char *layout)
-{
-	const struct learn_options *o = l->options;
-	struct trainer *t = &l->trainer;
-
-	t->variable[0] = dl_sprintf("DL_NAME=%s", l->name);
-	t->variable[1] =
-		dl_sprintf("DL_SLOT=%llu", (unsigned long long)l->slot);
-	t->variable[2] =
-		dl_sprintf("DL_SEED=%llu", (unsigned long long)o->seed);
-	t->variable[3] = dl_sprintf("DL_RUN=%s", l->run);
-	t->variable[4] = dl_sprintf("DL_LAYOUT=%s", layout);
-	for (int i = 0; i < 5; i++)
-		t->environ[i] = t->variable[i];
-}
-
 int trainer_begin(struct learner *l, struct dl_err *e)
 {
 	struct trainer *t = &l->trainer;
 	char *layout = dl_scratch_file(&l->scratch, "layout.tsv");
 	struct dl_host_config c = {&l->loop, l->options->command, t->environ,
-		l->scratch.path, l->options->stop_ns};
-	int code = write_layout(l, layout, e);
+		l->scratch.path, l->options->stop_ns, l->options->silence_ns};
+	int code = environment_layout(&l->layout, layout, e);
 
-	set_environment(l, layout);
+	environment_set(t->variable, t->environ,
+		&(struct environment){
+			l->name, l->slot, l->options->seed, l->run, layout});
 	free(layout);
 	t->model = dl_scratch_file(&l->scratch, "model.safetensors");
 	t->start_at = INT64_MAX;
@@ -65,8 +38,7 @@ void trainer_release(struct learner *l)
 	struct trainer *t = &l->trainer;
 
 	dl_host_free(t->host);
-	for (int i = 0; i < 5; i++)
-		free(t->variable[i]);
+	environment_free(t->variable);
 	free(t->model);
 	free(t->job);
 }
@@ -149,10 +121,13 @@ static void read_pushes(struct learner *l, int64_t now)
 		char *path = file_of(l, "send", push->what.fragment);
 
 		push->written = 0;
-		if (weights_read_push(&l->weights, push, path, &e))
+		if (weights_read_push(&l->weights, push, path, &e)) {
+			saves_suspect(l);
 			dl_host_fail(l->trainer.host, now, &e);
-		else
+		} else {
+			l->trainer.deaths = 0;
 			uplink_push(l, push);
+		}
 		free(path);
 	}
 }
@@ -401,7 +376,6 @@ static void on_step(
 
 	t->ready = 1;
 	t->stepped = 1;
-	t->deaths = 0;
 	saves_step(l);
 	l->loss = ev->loss;
 	learner_event(l, &step);
@@ -425,6 +399,8 @@ static void on_death(
 	t->ready = t->working = 0;
 	t->saving = t->telling = t->restoring = 0;
 	saves_death(l, &ev->err);
+	if (ev->wanted && ev->err.code)
+		cmd_warn("%s", ev->err.text);
 	if (ev->wanted || t->stopping)
 		return;
 	read_pushes(l, now);

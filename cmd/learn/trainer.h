@@ -1,11 +1,12 @@
 /*
  * The trainer of a learner: what the core wants of it at a step boundary
  * becomes orders of dl-trainer(7), one at a time. A trainer that dies is
- * started again, after pauses that grow while it makes no step.
+ * started again, after pauses that grow while nothing of its work can be sent.
  */
 #ifndef CMD_LEARN_TRAINER_H
 #define CMD_LEARN_TRAINER_H
 
+#include "cmd/learn/environment.h"
 #include "learn/learn.h"
 #include "train/host.h"
 
@@ -13,8 +14,8 @@ struct learner;
 
 struct trainer {
 	struct dl_host *host;
-	char *variable[6]; /* its environment */
-	const char *environ[7];
+	char *variable[ENVIRONMENT];
+	const char *environ[ENVIRONMENT + 1];
 	char *model; /* scratch path of the model to load */
 	/* Actions of the core, oldest first; the first may be at work. */
 	struct dl_learn_action *job;
@@ -26,7 +27,7 @@ struct trainer {
 	int telling;   /* it has got `prepare` */
 	int stopping;
 	int stepped;	  /* ever */
-	unsigned deaths;  /* in a row, without a step */
+	unsigned deaths;  /* in a row, without a push */
 	int64_t start_at; /* INT64_MAX: running, or not to be started */
 };
 

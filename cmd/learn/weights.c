@@ -7,9 +7,8 @@
 
 #include "base/file.h"
 #include "cmd/learn/base.h"
+#include "cmd/learn/fragment.h"
 #include "tensor/packed.h"
-
-enum { PIECE = 16384 }; /* elements made at a time */
 
 void weights_init(struct weights *w, const struct dl_layout *layout,
 	struct dl_scratch *scratch, enum dl_codec codec)
@@ -84,23 +83,15 @@ void weights_adopt(struct weights *w, const struct dl_learn *core)
 
 int weights_read_model(struct weights *w, const char *path, struct dl_err *e)
 {
-	struct dl_model model;
-	int code = dl_model_open(&model, path, e);
+	int code = 0;
 
-	if (code)
-		return code;
-	for (size_t i = 0; i < w->layout->tensors && !code; i++) {
-		const struct dl_layout_tensor *t = &w->layout->tensor[i];
-		float **anchor = &w->anchor[t->fragment];
+	for (uint32_t p = 0; p < w->layout->fragments && !code; p++) {
+		float **anchor = &w->anchor[p];
 
 		if (!*anchor)
-			*anchor = shelf_take(&w->shelf, t->fragment);
-		if (t->rule != DL_ALIAS)
-			code = dl_model_read_f32(&model,
-				dl_model_find(&model, t->name.s, t->name.n),
-				*anchor + t->offset, e);
+			*anchor = shelf_take(&w->shelf, p);
+		code = fragment_read(w->layout, p, *anchor, path, e);
 	}
-	dl_model_close(&model);
 	return code;
 }
 
@@ -110,55 +101,10 @@ int weights_write_model(struct weights *w, const char *path, struct dl_err *e)
 		DL_PACKED_F32, &(struct dl_save){.path = path}, e);
 }
 
-/* values - anchor, piece by piece, to fd. */
-static int write_difference(
-	int fd, const float *values, const float *anchor, size_t n)
-{
-	float piece[PIECE];
-
-	for (size_t at = 0; at < n; at += PIECE) {
-		size_t k = n - at < PIECE ? n - at : PIECE;
-
-		for (size_t i = 0; i < k; i++)
-			piece[i] = values[at + i] - anchor[at + i];
-		if (dl_write_full(fd, piece, k * sizeof *piece))
-			return -1;
-	}
-	return 0;
-}
-
-/* A record of fragment p, in place: the trainer reads it before the next. */
-static int write_fragment(struct weights *w, uint32_t p, const float *values,
-	const float *less, const char *path, struct dl_err *e)
-{
-	struct dl_writer writer = DL_WRITER_INIT;
-	struct dl_buf head = DL_BUF_INIT;
-	size_t n = w->layout->fragment[p].elements;
-	int bad, fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-
-	if (fd < 0)
-		return dl_fail_sys(e, DL_CANTCREAT, "%s", path);
-	dl_writer_meta(&writer, "dl.format", "1");
-	dl_writer_meta(&writer, "dl.kind", less ? "delta" : "params");
-	dl_writer_meta_u64(&writer, "dl.fragment", p);
-	dl_layout_record(w->layout, p, &writer);
-	dl_writer_finish(&writer, &head, NULL);
-	dl_writer_release(&writer);
-	bad = dl_write_full(fd, head.data, head.len) ||
-	      (less ? write_difference(fd, values, less, n)
-		    : dl_write_full(fd, values, n * sizeof *values)) ||
-	      ftruncate(fd, (off_t)(head.len + n * sizeof *values));
-	if (bad)
-		dl_fail_sys(e, DL_IOERR, "%s", path);
-	dl_buf_free(&head);
-	close(fd);
-	return bad ? DL_IOERR : 0;
-}
-
 int weights_write_anchor(
 	struct weights *w, uint32_t p, const char *path, struct dl_err *e)
 {
-	return write_fragment(w, p, w->anchor[p], NULL, path, e);
+	return fragment_write(w->layout, p, w->anchor[p], NULL, path, e);
 }
 
 int weights_has(const struct weights *w, uint32_t p, struct dl_version version)
@@ -175,7 +121,7 @@ int weights_write_apply(struct weights *w, const struct dl_learn_action *a,
 	float *anchor = w->anchor[p], alpha = (float)a->alpha;
 	int code;
 
-	code = write_fragment(w, p, came->values,
+	code = fragment_write(w->layout, p, came->values,
 		a->apply == DL_APPLY_CARRY ? anchor : NULL, path, e);
 	if (code)
 		return code;

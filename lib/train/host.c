@@ -41,6 +41,7 @@ struct dl_host {
 	enum phase phase;
 	enum ending ending;
 	int64_t deadline;
+	int64_t heard; /* its last line, or the first order since */
 	pid_t pid;
 	unsigned unanswered, optional; /* optional: how many answers are due
 					* until that of an order that may be
@@ -161,8 +162,10 @@ int dl_host_start(struct dl_host *h, struct dl_err *e)
 	h->phase = STARTING;
 	h->ending = NOT;
 	h->deadline = INT64_MAX;
+	h->heard = dl_now();
 	h->unanswered = h->optional = 0;
 	h->wanted = 0;
+	h->why.code = 0;
 	watch(h);
 	return 0;
 }
@@ -172,6 +175,12 @@ int dl_host_running(const struct dl_host *h)
 	return h->phase != NOTHING;
 }
 
+/* Is it the trainer's turn to say something? */
+static int owes(const struct dl_host *h)
+{
+	return h->phase == STARTING || h->phase == TRAINING || h->unanswered;
+}
+
 static void say(struct dl_host *h, const char *fmt, va_list ap)
 {
 	char line[DL_LINE_MAX];
@@ -179,6 +188,8 @@ static void say(struct dl_host *h, const char *fmt, va_list ap)
 	vsnprintf(line, sizeof line, fmt, ap);
 	if (h->phase == NOTHING || h->ending > STOPPING)
 		return;
+	if (!owes(h))
+		h->heard = dl_now();
 	if (strcmp(line, "go") == 0)
 		h->phase = TRAINING;
 	else
@@ -230,6 +241,15 @@ void dl_host_stop(struct dl_host *h, int64_t now)
 	end(h, STOPPING, now + h->config.stop_ns);
 }
 
+void dl_host_hang_up(struct dl_host *h, int64_t now)
+{
+	if (h->phase == NOTHING || h->ending != NOT)
+		return;
+	h->wanted = 1;
+	shutdown(h->voice, SHUT_WR);
+	end(h, STOPPING, now + h->config.stop_ns);
+}
+
 void dl_host_fail(struct dl_host *h, int64_t now, const struct dl_err *why)
 {
 	if (h->phase == NOTHING || h->ending >= TERMINATED)
@@ -239,10 +259,40 @@ void dl_host_fail(struct dl_host *h, int64_t now, const struct dl_err *why)
 	end(h, TERMINATED, now + LEAVE_NS);
 }
 
+/* When it is taken to hang; INT64_MAX while it need not say anything. */
+static int64_t hangs_at(const struct dl_host *h)
+{
+	int64_t silence = h->config.silence_ns;
+
+	return silence && h->ending == NOT && owes(h) ? h->heard + silence
+						      : INT64_MAX;
+}
+
+static void judge_silence(struct dl_host *h, int64_t now)
+{
+	char time[DL_HUMAN];
+	struct dl_err why;
+
+	if (now < hangs_at(h))
+		return;
+	dl_fail(&why, DL_UNAVAILABLE, "trainer: hangs: no %s for %s",
+		h->phase == STARTING   ? "ready"
+		: h->phase == TRAINING ? "step"
+				       : "answer",
+		dl_human_duration(time, h->config.silence_ns));
+	dl_host_fail(h, now, &why);
+}
+
 static void pass_deadline(struct dl_host *h, int64_t now)
 {
+	char time[DL_HUMAN];
+
 	if (now < h->deadline)
 		return;
+	if (h->ending == STOPPING)
+		dl_fail(&h->why, DL_UNAVAILABLE,
+			"trainer: did not stop within %s: killed",
+			dl_human_duration(time, h->config.stop_ns));
 	if (h->ending < TERMINATED)
 		end(h, TERMINATED, now + LEAVE_NS);
 	else
@@ -285,6 +335,7 @@ static int take_line(struct dl_host *h, int64_t now, const char *s, size_t n,
 		dl_host_fail(h, now, &why);
 		return 0;
 	}
+	h->heard = now;
 	if (line.kind == DL_LINE_READY && h->phase == STARTING) {
 		h->phase = BOUNDARY;
 		ev->kind = DL_HOST_READY;
@@ -388,6 +439,17 @@ static void move_bytes(struct dl_host *h, int64_t now)
 	}
 }
 
+/* What an exit of the trainer's own says. */
+static void judge_exit(struct dl_host *h, int status)
+{
+	if (WIFSIGNALED(status))
+		dl_fail(&h->why, DL_UNAVAILABLE, "trainer: killed by signal %d",
+			WTERMSIG(status));
+	else if (!h->wanted || WEXITSTATUS(status))
+		dl_fail(&h->why, DL_UNAVAILABLE,
+			"trainer: exited with status %d", WEXITSTATUS(status));
+}
+
 /* 1 when the trainer has exited: what is left of its group goes with it. */
 static int reap(struct dl_host *h, struct dl_host_event *ev)
 {
@@ -399,16 +461,8 @@ static int reap(struct dl_host *h, struct dl_host_event *ev)
 		return 0;
 	kill(-h->pid, SIGKILL);
 	waitpid(h->pid, &status, 0);
-	if (h->ending == NOT || h->ending == LEAVING) {
-		if (WIFSIGNALED(status))
-			dl_fail(&h->why, DL_UNAVAILABLE,
-				"trainer: killed by signal %d",
-				WTERMSIG(status));
-		else
-			dl_fail(&h->why, DL_UNAVAILABLE,
-				"trainer: exited with status %d",
-				WEXITSTATUS(status));
-	}
+	if (h->ending <= LEAVING)
+		judge_exit(h, status);
 	h->phase = NOTHING;
 	h->deadline = INT64_MAX;
 	shut(h, &h->voice);
@@ -430,6 +484,7 @@ int dl_host_next(struct dl_host *h, int64_t now, struct dl_host_event *ev)
 	move_bytes(h, now);
 	event = next_line(h, now, ev);
 	if (!event) {
+		judge_silence(h, now);
 		pass_deadline(h, now);
 		event = reap(h, ev);
 	}
@@ -439,5 +494,9 @@ int dl_host_next(struct dl_host *h, int64_t now, struct dl_host_event *ev)
 
 int64_t dl_host_wake(const struct dl_host *h)
 {
-	return h->phase == NOTHING ? INT64_MAX : h->deadline;
+	int64_t hangs = hangs_at(h);
+
+	if (h->phase == NOTHING)
+		return INT64_MAX;
+	return hangs < h->deadline ? hangs : h->deadline;
 }

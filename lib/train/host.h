@@ -5,9 +5,10 @@
  *
  * Nothing here blocks: the host keeps its descriptors in the driver's loop, and
  * the driver takes its events after each turn of it. A trainer that breaks the
- * protocol, answers `error`, closes its end or exits is ended with its whole
- * group (unless it may refuse, dl_host_ask), and DL_HOST_DIED follows when
- * nothing of it runs any more; then dl_host_start may be called again.
+ * protocol, answers `error`, closes its end, exits or hangs (owes a line for
+ * too long) is ended with its whole group (unless it may refuse, dl_host_ask),
+ * and DL_HOST_DIED follows when nothing of it runs any more; then dl_host_start
+ * may be called again.
  */
 #ifndef DL_TRAIN_HOST_H
 #define DL_TRAIN_HOST_H
@@ -24,6 +25,8 @@ struct dl_host_config {
 	const char *scratch;	    /* folder for the socket */
 	int64_t stop_ns;	    /* from stop to SIGTERM; then 2 s to
 				     * SIGKILL */
+	int64_t silence_ns;	    /* how long it may owe a line; 0: for
+				     * ever */
 };
 
 enum dl_host_event_kind {
@@ -31,7 +34,8 @@ enum dl_host_event_kind {
 	DL_HOST_STEP,	 /* tokens, loss: it is at a step boundary */
 	DL_HOST_ANSWER,	 /* the oldest command was answered ok */
 	DL_HOST_REFUSED, /* ... with an error, err, and may be */
-	DL_HOST_DIED,	 /* err: why; wanted: after dl_host_stop */
+	DL_HOST_DIED,	 /* err: why; wanted: after dl_host_stop, and then
+			  * err.code is 0 when it stopped as it should */
 };
 
 struct dl_host_event {
@@ -63,6 +67,8 @@ void dl_host_ask(struct dl_host *h, const char *fmt, ...)
 
 /* Asks the trainer to stop at its next boundary, and sees that it does. */
 void dl_host_stop(struct dl_host *h, int64_t now);
+/* The same by the end of its input, once it is ready. */
+void dl_host_hang_up(struct dl_host *h, int64_t now);
 /* Ends its group now (SIGTERM, then SIGKILL): it failed, for that reason. */
 void dl_host_fail(struct dl_host *h, int64_t now, const struct dl_err *why);
 

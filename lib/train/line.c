@@ -1,5 +1,6 @@
 #include "train/line.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -27,6 +28,18 @@ static int parse_loss(const char *s, double *out)
 	return dl_parse_double(s, -HUGE_VAL, HUGE_VAL, out);
 }
 
+/* What a learner's tokens weigh is the syncer's to say, but more than it takes
+ * for a step, or none, is no count. */
+static const uint64_t tokens_most = UINT64_C(1) << 40;
+
+static int check_tokens(uint64_t tokens, struct dl_err *e)
+{
+	if (tokens >= 1 && tokens <= tokens_most)
+		return 0;
+	return dl_fail(e, DL_PROTOCOL,
+		"trainer: says that a step had %" PRIu64 " tokens", tokens);
+}
+
 static int parse_step(struct dl_line *out, char *args)
 {
 	char *loss = strchr(args, ' ');
@@ -35,7 +48,7 @@ static int parse_step(struct dl_line *out, char *args)
 		return -1;
 	*loss++ = '\0';
 	out->kind = DL_LINE_STEP;
-	return dl_parse_u64(args, 0, UINT64_C(1) << 53, &out->tokens) ||
+	return dl_parse_u64(args, 0, UINT64_MAX, &out->tokens) ||
 			       parse_loss(loss, &out->loss)
 		       ? -1
 		       : 0;
@@ -72,6 +85,7 @@ int dl_line_parse(
 		strcpy(args, line + 5);
 		if (parse_step(out, args))
 			return bad(line, e);
+		return check_tokens(out->tokens, e);
 	}
 	return 0;
 }
