@@ -33,11 +33,13 @@ static void drop_signals(void *ctx, int fd, short revents)
 		;
 }
 
+static int64_t silence_ns = 60 * DL_SECOND;
+
 static struct dl_host *start(char *const *command, int64_t stop_ns)
 {
 	static const char *const environ[] = {"DL_NAME=ann", NULL};
 	struct dl_host_config c = {
-		&loop, command, environ, scratch.path, stop_ns};
+		&loop, command, environ, scratch.path, stop_ns, silence_ns};
 	struct dl_err e;
 	struct dl_host *h = dl_host_new(&c, &e);
 
@@ -78,7 +80,8 @@ static void test_lines(void)
 {
 	static const char *const bad[] = {"", "ready", "ready 2", "ok ", "OK",
 		"step", "step 1", "step -1 2.0", "step 1 2.0 3", "step 1  2.0",
-		"step x 1", "step 1 1e999x", "error", "go", "ok\t"};
+		"step x 1", "step 1 1e999x", "error", "go", "ok\t",
+		"step 0 1", "step 1099511627777 1"};
 	struct dl_line line;
 	struct dl_err e;
 	char big[DL_LINE_MAX + 2];
@@ -129,6 +132,27 @@ static void test_run(void)
 	ok(next(h, &ev) == DL_HOST_DIED && ev.wanted, "and it exits");
 	ok(!dl_host_running(h), "nothing runs");
 	dl_host_free(h);
+}
+
+static void test_hang(void)
+{
+	struct dl_host_event ev;
+	struct dl_host *h;
+
+	silence_ns = DL_SECOND / 5;
+	h = start_shell("exec sleep 60", 20 * DL_SECOND);
+	ok(next(h, &ev) == DL_HOST_DIED && strstr(ev.err.text, "no ready"),
+		"a trainer that is never ready hangs");
+	dl_host_free(h);
+	silence_ns = 2 * DL_SECOND;
+	h = start_shell("echo ready 1 >&4; exec sleep 60", 20 * DL_SECOND);
+	ok(next(h, &ev) == DL_HOST_READY, "another is");
+	dl_host_say(h, "go");
+	ok(next(h, &ev) == DL_HOST_DIED && strstr(ev.err.text, "no step") &&
+			!ev.wanted,
+		"but makes no step");
+	dl_host_free(h);
+	silence_ns = 60 * DL_SECOND;
 }
 
 /* Exports and the like may fail: the trainer is not the worse for it. */
@@ -259,7 +283,7 @@ static void test_missing(void)
 	char missing[] = "/nonexistent/trainer";
 	char *const command[] = {missing, NULL};
 	static const char *const none[] = {NULL};
-	struct dl_host_config c = {&loop, command, none, scratch.path, 1};
+	struct dl_host_config c = {&loop, command, none, scratch.path, 1, 0};
 	struct dl_err e;
 	struct dl_host *h = dl_host_new(&c, &e);
 
@@ -312,6 +336,7 @@ int main(int argc, char **argv)
 	test_lines();
 	test_run();
 	test_refusal();
+	test_hang();
 	test_faults();
 	test_stubborn();
 	test_socket();
