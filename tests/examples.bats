@@ -133,3 +133,55 @@ example() {
 	wait $spot
 	wait $syncer
 }
+
+# A model of 17 numbers, for trainers that take their time.
+tiny_model() {
+	python3 -S - <<-'END'
+		import json, struct
+		head = json.dumps({
+		    "w": {"dtype": "F32", "shape": [4, 3], "data_offsets": [0, 48]},
+		    "b": {"dtype": "F32", "shape": [5], "data_offsets": [48, 68]},
+		}).encode()
+		with open("tiny.safetensors", "wb") as f:
+		    f.write(struct.pack("<Q", len(head)) + head)
+		    f.write(struct.pack("<17f", *[0.5 - i / 20 for i in range(17)]))
+	END
+}
+
+# run_of MODEL STEPS COMMAND...: two learners of it in one run.
+run_of() {
+	local model=$1 steps=$2 learners=()
+	shift 2
+	dl-sync serve -q --store store --listen unix:s -H 6 --fragments 2 \
+		--steps "$steps" --tape tape -o out.safetensors "$model" 3>&- &
+	syncer=$!
+	for name in ann ben; do
+		dl-learn -q -n $name unix:s -- "$@" 3>&- &
+		learners+=($!)
+	done
+	for p in "${learners[@]}" $syncer; do
+		wait "$p"
+	done
+	for name in ann ben; do
+		grep -q "\"push\".*\"$name\"" tape
+	done
+	dl-frag check out.safetensors
+}
+
+@test "sh-trainer" {
+	cd "$BATS_TEST_TMPDIR"
+	sh=$abs_top_srcdir/examples/sh-trainer/sh-trainer
+	tiny_model
+	dl-learn --check tiny.safetensors -- "$sh"
+	run_of tiny.safetensors 18 "$sh"
+}
+
+@test "c-trainer" {
+	cd "$BATS_TEST_TMPDIR"
+	"${CC:-cc}" -O2 -Wall -Wextra -o c-trainer \
+		"$abs_top_srcdir/examples/c-trainer/c-trainer.c" -lm
+	seq 10000 | sed 's/.*/& bottles of beer on the wall/' >text
+	./c-trainer init start.safetensors
+	dl-learn --check start.safetensors -- ./c-trainer text
+	run_of start.safetensors 60 ./c-trainer text
+}
