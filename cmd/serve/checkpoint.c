@@ -72,7 +72,7 @@ static void pack(struct dl_errand *errand)
 	const struct dl_sync_saved *saved = dl_pin_saved(c->pin);
 
 	if (!dl_checkpoint_write(c->pin, c->made, c->path, &c->why))
-		keep_newest(o->folder, c->server->run->name, saved->epoch,
+		keep_newest(o->folder, dl_pin_run(c->pin)->name, saved->epoch,
 			saved->clock, o->keep, &c->stay);
 }
 
