@@ -53,7 +53,8 @@ static void allow(struct attach_rule *rule, const char *role)
 {
 	if (strcmp(role, "observer") == 0)
 		rule->allowed[DL_ROLE_OBSERVER] =
-			rule->allowed[DL_ROLE_CHECKPOINT] = 1;
+			rule->allowed[DL_ROLE_CHECKPOINT] =
+				rule->allowed[DL_ROLE_WATCHER] = 1;
 	else if (strcmp(role, "ender") == 0)
 		rule->allowed[DL_ROLE_ENDER] = 1;
 	else

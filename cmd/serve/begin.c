@@ -91,7 +91,13 @@ static int begin_core(struct server *s, int fresh, struct dl_err *e)
 	code = o->tape ? dl_tape_open(&s->tape, o->tape, &start, dl_wall(),
 				 dl_now(), e)
 		       : 0;
-	return code ? code : make_core(s, &start, e);
+	if (!code)
+		code = make_core(s, &start, e);
+	dl_stat_init(&s->stat);
+	if (!code)
+		dl_stat_begin(&s->stat, s->run->name, &start.config, s->core,
+			dl_now(), dl_wall());
+	return code;
 }
 
 static int check_folder(const char *folder, struct dl_err *e)
@@ -157,6 +163,8 @@ void server_end(struct server *s)
 			dl_address_unlisten(&s->address[i], s->listener[i]);
 	if (s->tape && dl_tape_close(s->tape, &e) && !s->code)
 		s->code = cmd_fail(&e);
+	dl_stat_release(&s->stat);
+	figures_free(s);
 	dl_sync_free(s->core);
 	globals_close(&s->globals);
 	free(s->merged);

@@ -6,6 +6,7 @@
 #include "base/num.h"
 #include "cmd/cmd.h"
 #include "cmd/serve/copy.h"
+#include "cmd/serve/figures.h"
 #include "cmd/serve/group.h"
 #include "cmd/serve/joiner.h"
 #include "cmd/serve/observe.h"
@@ -160,10 +161,11 @@ static int has_word(const char *words, const char *word)
 	return 0;
 }
 
-static void begin_observer(struct peer *peer, int64_t now)
+static void begin_observer(
+	struct peer *peer, void (*begin)(struct peer *, int64_t), int64_t now)
 {
 	if (observe_enter(peer->server, now))
-		observe_begin(peer, now);
+		begin(peer, now);
 	else
 		peer_refuse(peer, DL_TEMPFAIL, "too many observers, try later",
 			now);
@@ -231,7 +233,7 @@ int peer_hello(struct peer *peer, const struct dl_message *m, struct dl_err *e)
 	}
 	switch (m->role) {
 	case DL_ROLE_OBSERVER:
-		begin_observer(peer, now);
+		begin_observer(peer, observe_begin, now);
 		break;
 	case DL_ROLE_ENDER:
 		peer->state = PEER_ENDER; /* end is due when hello was */
@@ -247,6 +249,9 @@ int peer_hello(struct peer *peer, const struct dl_message *m, struct dl_err *e)
 		break;
 	case DL_ROLE_CHECKPOINT:
 		copy_begin(peer, now);
+		break;
+	case DL_ROLE_WATCHER:
+		begin_observer(peer, figures_begin, now);
 		break;
 	case DL_ROLES:
 		break; /* is none */

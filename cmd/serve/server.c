@@ -83,8 +83,8 @@ static int commit(struct server *s, uint32_t p)
 	struct dl_err e;
 	int code;
 
-	/* What has led to a merge is on the tape before HEAD is: with all pushes
-	 * that were recorded, also after a power cut. */
+	/* What has led to a merge is on the tape before HEAD is: with all
+	 * pushes that were recorded, also after a power cut. */
 	save_tape(s, s->options->record != NULL);
 	dl_sync_save(s->core, p, &saved);
 	code = globals_commit(&s->globals, p, &saved, &e);
@@ -145,14 +145,18 @@ static void act(struct server *s, const struct dl_sync_action *a)
 static void feed(struct server *s, const struct dl_sync_event *ev)
 {
 	struct dl_sync_action a;
+	int64_t wall = dl_wall();
 
 	if (s->tape)
-		sync_note(s->tape, ev, s->globals.store, &s->trail, dl_wall());
+		sync_note(s->tape, ev, s->globals.store, &s->trail, wall);
+	dl_stat_at(&s->stat, ev->now, wall);
 	dl_sync_event(s->core, ev);
 	while (dl_sync_next(s->core, &a)) {
 		dl_trail_add(&s->trail, &a);
+		dl_stat_act(&s->stat, ev, &a);
 		act(s, &a);
 	}
+	dl_stat_follow(&s->stat, ev);
 }
 
 /*

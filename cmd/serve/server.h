@@ -6,6 +6,7 @@
 #define CMD_SERVE_SERVER_H
 
 #include "cmd/serve/checkpoint.h"
+#include "cmd/serve/figures.h"
 #include "cmd/serve/gate.h"
 #include "cmd/serve/options.h"
 #include "cmd/serve/peer.h"
@@ -14,7 +15,7 @@
 #include "link/authorized.h"
 #include "link/errand.h"
 #include "link/loop.h"
-#include "state/tape.h"
+#include "state/stat.h"
 
 struct server {
 	const struct serve_options *options;
@@ -24,6 +25,8 @@ struct server {
 	struct dl_loop loop;
 	struct dl_sync *core;
 	struct dl_trail trail; /* of what it has decided */
+	struct dl_stat stat;   /* what watchers are told */
+	struct figures *figures;
 	struct globals globals;
 	struct dl_tape *tape; /* NULL: none */
 	int tape_lost;	      /* said that it cannot be written */

@@ -61,7 +61,7 @@ static double ratio(double part, double whole)
 }
 
 /* A figure of a part of the history. */
-typedef double figure(const struct dl_bucket *b, double seconds);
+typedef double figure(const struct dl_history_part *b, double seconds);
 
 static double fill(struct points *p, figure *f, double *out)
 {
@@ -75,31 +75,31 @@ static double fill(struct points *p, figure *f, double *out)
 	return most;
 }
 
-static double loss(const struct dl_bucket *b, double seconds)
+static double loss(const struct dl_history_part *b, double seconds)
 {
 	(void)seconds;
 	return b->loss;
 }
 
-static double loss_least(const struct dl_bucket *b, double seconds)
+static double loss_least(const struct dl_history_part *b, double seconds)
 {
 	(void)seconds;
 	return b->loss_min;
 }
 
-static double loss_most(const struct dl_bucket *b, double seconds)
+static double loss_most(const struct dl_history_part *b, double seconds)
 {
 	(void)seconds;
 	return b->loss_max;
 }
 
-static double took_part(const struct dl_bucket *b, double seconds)
+static double took_part(const struct dl_history_part *b, double seconds)
 {
 	(void)seconds;
 	return ratio((double)b->reports, (double)b->members);
 }
 
-static double goodput(const struct dl_bucket *b, double seconds)
+static double goodput(const struct dl_history_part *b, double seconds)
 {
 	double kept = b->tokens ? 1 - b->wasted / (double)b->tokens : 1;
 
@@ -107,22 +107,22 @@ static double goodput(const struct dl_bucket *b, double seconds)
 	return ratio(b->training_ns, b->due_ns) * (kept > 0 ? kept : 0);
 }
 
-static double speed(const struct dl_bucket *b, double seconds)
+static double speed(const struct dl_history_part *b, double seconds)
 {
 	return ratio((double)b->tokens, seconds);
 }
 
-static double up(const struct dl_bucket *b, double seconds)
+static double up(const struct dl_history_part *b, double seconds)
 {
 	return ratio((double)b->bytes_up, seconds);
 }
 
-static double down(const struct dl_bucket *b, double seconds)
+static double down(const struct dl_history_part *b, double seconds)
 {
 	return ratio((double)b->bytes_down, seconds);
 }
 
-static double wasted(const struct dl_bucket *b, double seconds)
+static double wasted(const struct dl_history_part *b, double seconds)
 {
 	double share = ratio(b->wasted, (double)b->tokens);
 
@@ -130,7 +130,7 @@ static double wasted(const struct dl_bucket *b, double seconds)
 	return share > 1 ? 1 : share;
 }
 
-static double refused(const struct dl_bucket *b, double seconds)
+static double refused(const struct dl_history_part *b, double seconds)
 {
 	(void)seconds;
 	return (double)b->refused;

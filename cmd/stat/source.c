@@ -5,20 +5,27 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "cmd/stat/live.h"
 
 int source_open(struct source *s, const char *path, struct dl_err *e)
 {
 	int code = 0;
 
+	*s = (struct source){.fd = STDIN_FILENO};
 	s->path = strcmp(path, "-") != 0 ? path : NULL;
 	s->place = s->path ? s->path : "standard input";
-	s->fd = STDIN_FILENO;
-	s->line = (struct dl_tape_line){0};
 	dl_stat_init(&s->stat);
 	if (s->path)
 		code = dl_open_read(s->path, &s->fd, e);
 	dl_tape_reader_init(&s->reader, s->fd, s->place);
 	return code;
+}
+
+void source_open_live(
+	struct source *s, const struct dl_address *a, enum dl_insecure allowed)
+{
+	*s = (struct source){.from = a, .allowed = allowed, .fd = -1};
+	dl_stat_init(&s->stat);
 }
 
 void source_close(struct source *s)
@@ -63,8 +70,16 @@ static int turn(struct source *s, struct dl_err *e)
 	return read_on(s, e);
 }
 
+static const struct dl_stat *look_live(struct source *s, struct dl_err *e)
+{
+	dl_stat_release(&s->stat);
+	return live_fetch(s->from, s->allowed, &s->stat, e) ? NULL : &s->stat;
+}
+
 const struct dl_stat *source_look(struct source *s, struct dl_err *e)
 {
+	if (s->from)
+		return look_live(s, e);
 	if (read_on(s, e) || (has_turned(s) && turn(s, e)))
 		return NULL;
 	if (!s->stat.totals.starts) {

@@ -77,6 +77,7 @@ const struct dl_kind dl_kinds[DL_MSG_KINDS] = {
 	[DL_MSG_FETCH] = {"fetch", HAS(F_OFFSET) | HAS(F_BYTES)},
 	[DL_MSG_PART] = {"part", HAS(F_OFFSET) | HAS(F_HASH)},
 	[DL_MSG_GUEST] = {"guest", HAS(F_NAME) | HAS(F_KEY)},
+	[DL_MSG_FIGURES] = {"figures", 0},
 };
 
 const struct dl_list dl_lists[LISTS] = {
@@ -107,7 +108,8 @@ const char *dl_message_kind_name(enum dl_message_kind k)
 
 int dl_message_has_data(enum dl_message_kind k)
 {
-	return k == DL_MSG_PUSH || k == DL_MSG_GLOBAL || k == DL_MSG_PART;
+	return k == DL_MSG_PUSH || k == DL_MSG_GLOBAL || k == DL_MSG_PART ||
+	       k == DL_MSG_FIGURES;
 }
 
 static const char *const bye_names[DL_BYES] = {
@@ -128,6 +130,7 @@ static const char *const role_names[DL_ROLES] = {
 	[DL_ROLE_STREAM] = "stream",
 	[DL_ROLE_JOINER] = "joiner",
 	[DL_ROLE_CHECKPOINT] = "checkpoint",
+	[DL_ROLE_WATCHER] = "watcher",
 };
 
 const char *dl_field_enum(enum form form, unsigned i)

@@ -28,6 +28,7 @@ enum dl_role {
 	DL_ROLE_STREAM, /* to be one more stream of a learner's connection */
 	DL_ROLE_JOINER, /* a learner to be, which looks for a state */
 	DL_ROLE_CHECKPOINT, /* wants a checkpoint */
+	DL_ROLE_WATCHER,    /* wants figures */
 	DL_ROLES
 };
 
@@ -56,10 +57,11 @@ enum dl_message_kind {
 	DL_MSG_APPLIED,	 /* fragment, version */
 	DL_MSG_BYE,	 /* bye */
 	DL_MSG_ATTACHED, /* to a stream: it carries pieces from now on */
-	DL_MSG_STATE, /* clock, bytes, versions: a file that can be fetched */
-	DL_MSG_FETCH, /* offset, bytes: of that file */
-	DL_MSG_PART,  /* offset, hash; what was fetched follows as data */
-	DL_MSG_GUEST, /* name, key: who may come for the learner's state */
+	DL_MSG_STATE,	/* clock, bytes, versions: a file that can be fetched */
+	DL_MSG_FETCH,	/* offset, bytes: of that file */
+	DL_MSG_PART,	/* offset, hash; what was fetched follows as data */
+	DL_MSG_GUEST,	/* name, key: who may come for the learner's state */
+	DL_MSG_FIGURES, /* the run's, which follow as data */
 	DL_MSG_KINDS
 };
 
@@ -117,7 +119,7 @@ struct dl_message {
 const char *dl_message_kind_name(enum dl_message_kind k); /* "hello", ... */
 const char *dl_bye_name(enum dl_bye b); /* "restarting", "done", "leaving" */
 
-/* 1 for the kinds whose record carries data: push, global and part. */
+/* 1 for the kinds whose record carries data: push, global, part, figures. */
 int dl_message_has_data(enum dl_message_kind k);
 
 /* Appends the whole record of m, a kind without data, to out. */
@@ -136,7 +138,7 @@ void dl_message_pack_coded(const struct dl_message *m,
 	const struct dl_layout *l, const struct dl_quant *q,
 	struct dl_buf *out);
 
-/* The same of a part, which n bytes follow. */
+/* The same of a part or figures, which n bytes follow. */
 void dl_message_pack_part(
 	const struct dl_message *m, uint64_t n, struct dl_buf *out);
 
@@ -152,7 +154,7 @@ void dl_message_meta(const struct dl_message *m, struct dl_writer *w);
  * The strings live as long as h, text as long as data too. 76 names kind and
  * field. The tensors of a push or global are the caller's to check against
  * its layout (dl_layout_check_record), as are fragment numbers against P; a
- * part has one, U8 [n].
+ * part and figures have one, U8 [n].
  */
 int dl_message_unpack(struct dl_message *m, const struct dl_header *h,
 	const void *data, struct dl_err *e);

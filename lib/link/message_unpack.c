@@ -151,8 +151,8 @@ static int check_fields(const struct dl_message *m, struct dl_err *e)
 	return 0;
 }
 
-/* A part's tensor, which nobody's layout knows. */
-static int check_part(const struct dl_header *h, struct dl_err *e)
+/* The tensor of a part or of figures, which nobody's layout knows. */
+static int check_bytes(const struct dl_header *h, struct dl_err *e)
 {
 	const struct dl_tensor *t = h->tensor;
 
@@ -272,8 +272,8 @@ static int unpack_rest(struct dl_message *m, const struct dl_header *h,
 			code = unpack_field(m, &dl_fields[i], h, e);
 	if (!code)
 		code = check_fields(m, e);
-	if (!code && m->kind == DL_MSG_PART)
-		code = check_part(h, e);
+	if (!code && (m->kind == DL_MSG_PART || m->kind == DL_MSG_FIGURES))
+		code = check_bytes(h, e);
 	if (code || dl_message_has_data(m->kind))
 		return code;
 	code = count_fragments(m, h, e);

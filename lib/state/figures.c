@@ -107,7 +107,7 @@ static const struct dl_field fragments[] = {
 
 #define BUCKET(key, type, member)                                              \
 	{                                                                      \
-		key, type, offsetof(struct dl_bucket, member), NULL            \
+		key, type, offsetof(struct dl_history_part, member), NULL      \
 	}
 static const struct dl_field buckets[] = {
 	BUCKET("tokens", DL_FIELD_U64, tokens),

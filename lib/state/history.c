@@ -9,7 +9,7 @@ const char *const dl_stat_state_words[DL_STAT_STATES + 1] = {
 	"unknown", "gone", "away", "joining", "training", "stalled", NULL};
 const char dl_stat_state_letters[DL_STAT_STATES + 1] = "-gajts";
 
-static const struct dl_bucket empty = {
+static const struct dl_history_part empty = {
 	.loss = NAN, .loss_min = NAN, .loss_max = NAN};
 
 void dl_history_init(struct dl_history *h)
@@ -24,7 +24,8 @@ int dl_history_full(const struct dl_history *h, int64_t t)
 	return t / h->width >= DL_HISTORY_ROOM;
 }
 
-static void join_losses(struct dl_bucket *a, const struct dl_bucket *b)
+static void join_losses(
+	struct dl_history_part *a, const struct dl_history_part *b)
 {
 	double n = (double)a->losses + (double)b->losses;
 
@@ -38,7 +39,8 @@ static void join_losses(struct dl_bucket *a, const struct dl_bucket *b)
 	a->losses += b->losses;
 }
 
-static void join_buckets(struct dl_bucket *a, const struct dl_bucket *b)
+static void join_buckets(
+	struct dl_history_part *a, const struct dl_history_part *b)
 {
 	a->tokens += b->tokens;
 	a->wasted += b->wasted;
@@ -67,7 +69,7 @@ void dl_history_fold(struct dl_history *h)
 	h->n = (h->n + 1) / 2;
 }
 
-struct dl_bucket *dl_history_at(struct dl_history *h, int64_t t)
+struct dl_history_part *dl_history_at(struct dl_history *h, int64_t t)
 {
 	size_t i = (size_t)(t / h->width);
 
@@ -76,9 +78,9 @@ struct dl_bucket *dl_history_at(struct dl_history *h, int64_t t)
 	return h->bucket + i;
 }
 
-void dl_bucket_loss(struct dl_bucket *b, double loss)
+void dl_history_loss(struct dl_history_part *b, double loss)
 {
-	const struct dl_bucket one = {
+	const struct dl_history_part one = {
 		.losses = 1, .loss = loss, .loss_min = loss, .loss_max = loss};
 
 	join_losses(b, &one);
@@ -96,7 +98,7 @@ void dl_history_spend(struct dl_history *h, float *held, int64_t from,
 		size_t i = (size_t)(from / h->width);
 		int64_t end = ((int64_t)i + 1) * h->width;
 		double part = (double)((end < to ? end : to) - from);
-		struct dl_bucket *b = dl_history_at(h, from);
+		struct dl_history_part *b = dl_history_at(h, from);
 
 		held[i * DL_STAT_STATES + state] += (float)part;
 		if (state == DL_STAT_TRAINING)

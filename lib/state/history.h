@@ -25,7 +25,7 @@ extern const char *const dl_stat_state_words[DL_STAT_STATES + 1];
 /* Of a timeline, a letter a state. */
 extern const char dl_stat_state_letters[DL_STAT_STATES + 1];
 
-struct dl_bucket {
+struct dl_history_part {
 	uint64_t tokens; /* made by members */
 	double wasted;	 /* tokens, as the parts of the model they were of */
 	uint64_t refused;
@@ -41,7 +41,7 @@ struct dl_bucket {
 struct dl_history {
 	int64_t width; /* nanoseconds */
 	size_t n;      /* buckets */
-	struct dl_bucket bucket[DL_HISTORY_ROOM];
+	struct dl_history_part bucket[DL_HISTORY_ROOM];
 };
 
 void dl_history_init(struct dl_history *h);
@@ -50,9 +50,9 @@ void dl_history_init(struct dl_history *h);
 int dl_history_full(const struct dl_history *h, int64_t t);
 void dl_history_fold(struct dl_history *h);
 /* The bucket of time t, for which there is room; those before it are there. */
-struct dl_bucket *dl_history_at(struct dl_history *h, int64_t t);
+struct dl_history_part *dl_history_at(struct dl_history *h, int64_t t);
 
-void dl_bucket_loss(struct dl_bucket *b, double loss);
+void dl_history_loss(struct dl_history_part *b, double loss);
 
 /* A member was in that state from one time to another: into its own part,
  * DL_HISTORY_ROOM times DL_STAT_STATES nanoseconds, and the buckets'. */

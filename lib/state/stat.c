@@ -34,31 +34,6 @@ void dl_stat_release(struct dl_stat *s)
 	dl_stat_init(s);
 }
 
-/* The core's learner of that name; 0 when it knows none. */
-static int look_up(const struct dl_sync *core, const char *name,
-	struct dl_sync_learner_info *out)
-{
-	struct dl_sync_info all;
-	size_t low = 0, high;
-
-	dl_sync_info(core, &all);
-	high = all.learners;
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		int order;
-
-		dl_sync_learner(core, mid, out);
-		order = strcmp(out->name, name);
-		if (!order)
-			return 1;
-		if (order < 0)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return 0;
-}
-
 /* Buckets up to now. */
 static void reach(struct dl_stat *s)
 {
@@ -70,7 +45,7 @@ static void reach(struct dl_stat *s)
 	dl_history_at(&s->history, s->t);
 }
 
-static struct dl_bucket *bucket(struct dl_stat *s)
+static struct dl_history_part *bucket(struct dl_stat *s)
 {
 	return dl_history_at(&s->history, s->t);
 }
@@ -97,7 +72,8 @@ void dl_stat_at(struct dl_stat *s, int64_t now, int64_t wall)
 		passed = latest - s->t;
 	count_up(s, s->t + passed);
 	s->t += passed;
-	s->now = now;
+	if (passed)
+		s->now = now;
 	s->totals.last = wall;
 	reach(s);
 }
@@ -281,7 +257,7 @@ static void pass_work(struct dl_stat *s, struct dl_stat_member *m,
 	static const struct dl_sync_learner_info none;
 	const struct dl_sync_learner_info *then =
 		m->counting ? &m->then : &none;
-	struct dl_bucket *b = bucket(s);
+	struct dl_history_part *b = bucket(s);
 
 	if (m->counting && then->instance == info->instance &&
 		info->steps >= then->steps && info->tokens >= then->tokens) {
@@ -304,7 +280,7 @@ static void make_step(struct dl_stat *s, struct dl_stat_member *m,
 		s->begun = s->t;
 	dl_stat_become(s, m, DL_STAT_TRAINING);
 	if (isfinite(info->loss))
-		dl_bucket_loss(bucket(s), info->loss);
+		dl_history_loss(bucket(s), info->loss);
 }
 
 static void pass_state(struct dl_stat *s, struct dl_stat_member *m,
@@ -339,7 +315,7 @@ static void follow_learner(struct dl_stat *s, const struct dl_sync_event *ev)
 	struct dl_sync_learner_info info;
 	struct dl_stat_member *m;
 
-	if (!look_up(s->core, ev->learner, &info))
+	if (!dl_sync_find(s->core, ev->learner, &info))
 		return;
 	m = dl_stat_find(s, ev->learner);
 	/* Of a connection to the syncer that was before. */

@@ -329,14 +329,9 @@ void dl_sync_info(const struct dl_sync *s, struct dl_sync_info *out)
 		out->live += is_live(s, s->here[i]) ? 1 : 0;
 }
 
-int dl_sync_learner(const struct dl_sync *s, size_t i,
+static void tell(const struct dl_sync *s, const struct learner *l,
 	struct dl_sync_learner_info *out)
 {
-	const struct learner *l;
-
-	if (i >= s->learners)
-		return 0;
-	l = s->learner[i];
 	*out = l->count;
 	out->name = l->name;
 	out->instance = l->instances ? l->instance[l->instances - 1].id : 0;
@@ -347,5 +342,23 @@ int dl_sync_learner(const struct dl_sync *s, size_t i,
 	out->tokens = l->tokens;
 	out->step_ns = l->step_ns;
 	out->loss = l->loss;
+}
+
+int dl_sync_find(const struct dl_sync *s, const char *name,
+	struct dl_sync_learner_info *out)
+{
+	const struct learner *l = find_learner(s, name);
+
+	if (l)
+		tell(s, l, out);
+	return l != NULL;
+}
+
+int dl_sync_learner(const struct dl_sync *s, size_t i,
+	struct dl_sync_learner_info *out)
+{
+	if (i >= s->learners)
+		return 0;
+	tell(s, s->learner[i], out);
 	return 1;
 }

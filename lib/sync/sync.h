@@ -293,6 +293,9 @@ struct dl_sync_info {
 	int ending, final, done;       /* final: the versions are the last */
 };
 void dl_sync_info(const struct dl_sync *s, struct dl_sync_info *out);
+/* The learner of that name; 0 when none was ever here. */
+int dl_sync_find(const struct dl_sync *s, const char *name,
+	struct dl_sync_learner_info *out);
 /* Learner i of info.learners, in byte order of names; 0 past the end. */
 int dl_sync_learner(const struct dl_sync *s, size_t i,
 	struct dl_sync_learner_info *out);

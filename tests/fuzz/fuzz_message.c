@@ -10,7 +10,8 @@
 
 static const struct dl_limits limits = DL_LIMITS_CONTROL;
 
-/* The metadata of a push or global, an empty part, else the whole record. */
+/* The metadata of a push or global, an empty part or
+ * figures, else the whole record. */
 static void pack(const struct dl_message *m, struct dl_buf *out)
 {
 	struct dl_writer w = DL_WRITER_INIT;
@@ -19,7 +20,7 @@ static void pack(const struct dl_message *m, struct dl_buf *out)
 		dl_message_pack(m, out);
 		return;
 	}
-	if (m->kind == DL_MSG_PART) {
+	if (m->kind == DL_MSG_PART || m->kind == DL_MSG_FIGURES) {
 		dl_message_pack_part(m, 0, out);
 		return;
 	}
