@@ -185,3 +185,15 @@ run_of() {
 	dl-learn --check start.safetensors -- ./c-trainer text
 	run_of start.safetensors 60 ./c-trainer text
 }
+
+@test "plots/run.sh" {
+	command -v gnuplot || skip "there is no gnuplot"
+	cd "$BATS_TEST_TMPDIR"
+	dl-sim fleet -m 3 --steps 100 -t 200ms+20ms --deaths 10s:2s \
+		--tape tape >table
+	"$abs_top_srcdir/examples/plots/run.sh" tape "a run"
+	for figure in loss rates lanes; do
+		grep -q '</svg>' "a run/$figure.svg"
+	done
+	[ "$(cut -f 1 "a run/timeline.tsv" | sort -u | wc -l)" -eq 4 ]
+}

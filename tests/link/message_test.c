@@ -208,6 +208,25 @@ static void test_part(void)
 	dl_buf_free(&b);
 }
 
+static void test_figures(void)
+{
+	const struct dl_message m = M(FIGURES, .clock = 0);
+	struct dl_buf b = DL_BUF_INIT;
+	struct dl_record r;
+	struct dl_message back;
+	struct dl_err e = {0};
+
+	dl_message_pack_part(&m, 3, &b);
+	dl_buf_add(&b, "abc", 3);
+	ok(dl_record_parse(&r, b.data, b.len, limits, &e) == 0 &&
+			dl_message_unpack(&back, &r.header, NULL, &e) == 0 &&
+			same(&m, &back) && r.header.data_size == 3,
+		"figures: come back the same %s", e.text);
+	dl_message_release(&back);
+	dl_record_release(&r);
+	dl_buf_free(&b);
+}
+
 /* A record made word by word: "key=value" pairs, then tensors that are not
  * NULL. */
 struct words {
@@ -452,6 +471,7 @@ int main(void)
 	test_data(&global, NULL);
 	test_data(&update, &int4);
 	test_part();
+	test_figures();
 	test_table();
 	test_tensors();
 	return done_testing();
