@@ -10,8 +10,9 @@ enum {
 	TOP = 40,
 	BOTTOM = 204,
 	TICKS_X = 6,
-	TICKS_Y = 4,
+	TICKS_Y = 5,
 	KEY = 76,
+	BRIDGED = 8, /* points without a figure that a line goes over */
 };
 
 static double round_step(double least)
@@ -116,33 +117,46 @@ void chart_end(struct dl_buf *out)
 	dl_buf_str(out, "</g></svg>\n");
 }
 
-/* The points of a stretch without gaps that begins at i: where it ends. */
+/* The next point after i with a figure, if the line goes on to it; else n. */
+static size_t next_of(const double *y, size_t i, size_t n)
+{
+	for (size_t k = i + 1; k < n && k <= i + 1 + BRIDGED; k++)
+		if (isfinite(y[k]))
+			return k;
+	return n;
+}
+
+static void put_point(struct dl_buf *out, const struct chart *c, int letter,
+	double x, double y)
+{
+	dl_buf_printf(out, "%c%.1f %.1f", letter, x_of(c, x), y_of(c, y));
+}
+
+/* The line through the points from i on: the last of them. */
 static size_t put_stretch(struct dl_buf *out, const struct chart *c,
 	const double *x, const double *y, size_t i, size_t n)
 {
-	for (size_t first = i; i < n && isfinite(y[i]); i++)
-		dl_buf_printf(out, "%c%.1f %.1f", i == first ? 'M' : 'L',
-			x_of(c, x[i]), y_of(c, y[i]));
-	return i;
+	size_t last = i;
+
+	for (int letter = 'M'; i < n; i = next_of(y, i, n), letter = 'L') {
+		put_point(out, c, letter, x[i], y[i]);
+		last = i;
+	}
+	return last;
 }
 
 void chart_line(struct dl_buf *out, const struct chart *c, const double *x,
 	const double *y, size_t n, const char *class)
 {
-	size_t i = 0;
-
 	dl_buf_printf(out, "<path class=\"line %s\" d=\"", class);
-	while (i < n) {
-		size_t end;
+	for (size_t i = 0; i < n; i++) {
+		size_t first = i;
 
-		if (!isfinite(y[i])) {
-			i++;
+		if (!isfinite(y[i]))
 			continue;
-		}
-		end = put_stretch(out, c, x, y, i, n);
-		if (end == i + 1) /* a point by itself */
+		i = put_stretch(out, c, x, y, i, n);
+		if (i == first) /* a point by itself */
 			dl_buf_str(out, "h.1");
-		i = end;
 	}
 	dl_buf_str(out, "\"/>\n");
 }
@@ -150,20 +164,17 @@ void chart_line(struct dl_buf *out, const struct chart *c, const double *x,
 void chart_area(struct dl_buf *out, const struct chart *c, const double *x,
 	const double *low, const double *y, size_t n, const char *class)
 {
-	size_t i = 0;
-
 	dl_buf_printf(out, "<path class=\"area %s\" d=\"", class);
-	while (i < n) {
+	for (size_t i = 0; i < n; i++) {
 		size_t first = i;
 
-		if (!isfinite(y[i])) {
-			i++;
+		if (!isfinite(y[i]))
 			continue;
-		}
 		i = put_stretch(out, c, x, y, i, n);
-		for (size_t k = i; k-- > first;)
-			dl_buf_printf(out, "L%.1f %.1f", x_of(c, x[k]),
-				y_of(c, low ? low[k] : c->y_min));
+		for (size_t k = i + 1; k-- > first;)
+			if (isfinite(y[k]))
+				put_point(out, c, 'L', x[k],
+					low ? low[k] : c->y_min);
 		dl_buf_byte(out, 'Z');
 	}
 	dl_buf_str(out, "\"/>\n");

@@ -28,7 +28,8 @@ struct chart {
 void chart_begin(struct dl_buf *out, struct chart *c);
 void chart_end(struct dl_buf *out);
 
-/* Between begin and end: n points by rising x; where y is NaN there is a gap.
+/* Between begin and end: n points by rising x; a line goes over
+ * a few that are NaN, more are a gap.
  * The class is the style sheet's. */
 void chart_line(struct dl_buf *out, const struct chart *c, const double *x,
 	const double *y, size_t n, const char *class);

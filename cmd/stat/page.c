@@ -81,7 +81,7 @@ static void put_way(
 	markup_figure(out, (double)bytes, UNIT_BYTES);
 	dl_buf_printf(out, "</b><span>%s, ", name);
 	markup_figure(out, bits, UNIT_NUMBER);
-	dl_buf_str(out, " bits a value</span></div>\n");
+	dl_buf_str(out, " bits/value</span></div>\n");
 }
 
 /* The last mean that is known. */
