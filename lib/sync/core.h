@@ -164,6 +164,7 @@ int is_current(const struct learner *l, uint64_t instance);
 
 /* judge.c */
 uint64_t judge_return(const struct dl_sync *s, const struct learner *l);
+uint64_t burst(const struct dl_sync *s); /* steps that may come at once */
 enum dl_refusal judge_step(struct dl_sync *s, const struct learner *l,
 	const struct dl_sync_event *ev, double *credit);
 enum dl_refusal judge_push(const struct dl_sync *s, const struct learner *l,

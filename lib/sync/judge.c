@@ -29,6 +29,7 @@ enum {
 			    * only of one that makes steps for them */
 	FASTEST_NS = 1000, /* a step: that nobody is faster needs no others */
 };
+static const double spare_ns = 2e9; /* credit above the burst is kept so long */
 
 /* Nanoseconds a step of the median live learner; 0 unknown. */
 static double find_usual(const struct dl_sync *s)
@@ -59,12 +60,25 @@ static double usual_ns(struct dl_sync *s)
 	return s->usual_ns;
 }
 
-/* Steps that may come at once. */
-static uint64_t burst(const struct dl_sync *s)
+uint64_t burst(const struct dl_sync *s)
 {
 	uint64_t steps = 4 * s->config.schedule.h;
 
 	return steps < BURST_LEAST ? BURST_LEAST : steps;
+}
+
+/*
+ * What silence earned is there for all the reports that were on their way
+ * meanwhile, when it was this syncer that stood, or the link, and not the
+ * learner: it is not lost with the first of them, but as time goes on.
+ */
+static double spare(double credit, double most, double passed_ns)
+{
+	if (credit <= most)
+		return credit;
+	if (passed_ns >= spare_ns)
+		return most;
+	return most + (credit - most) * (1 - passed_ns / spare_ns);
 }
 
 /*
@@ -99,7 +113,7 @@ static const uint64_t step_tokens_most = UINT64_C(1) << 40;
 enum dl_refusal judge_step(struct dl_sync *s, const struct learner *l,
 	const struct dl_sync_event *ev, double *credit)
 {
-	double most = (double)burst(s), step_ns;
+	double passed = (double)(s->now - l->credit_at), step_ns;
 	uint64_t steps;
 
 	if (ev->steps < l->steps || ev->tokens < l->tokens)
@@ -109,15 +123,16 @@ enum dl_refusal judge_step(struct dl_sync *s, const struct learner *l,
 		return DL_REFUSED_COUNT;
 	if (ev->clock > l->ceiling + steps)
 		return DL_REFUSED_CLOCK;
-	if (*credit > most)
-		*credit = most;
 	step_ns = usual_ns(s) / s->config.max_rate;
 	if (step_ns <= 0)
 		step_ns = FASTEST_NS;
-	*credit += (double)(s->now - l->credit_at) / step_ns;
+	*credit = spare(*credit, (double)burst(s), passed) + passed / step_ns;
 	if ((double)steps > *credit)
 		return DL_REFUSED_RATE;
 	*credit -= (double)steps;
+	/* What nobody could tell yet earns nothing for later. */
+	if (step_ns == FASTEST_NS && *credit > (double)burst(s))
+		*credit = (double)burst(s);
 	return DL_REFUSED_NOT;
 }
 
@@ -213,7 +228,8 @@ enum dl_refusal judge_push(const struct dl_sync *s, const struct learner *l,
 	if (ev->steps > l->steps - l->pushed_steps[ev->fragment] ||
 		ev->tokens > l->tokens - l->pushed_tokens[ev->fragment])
 		return DL_REFUSED_COUNT;
-	if (l->kept[ev->fragment] >= KEPT_MOST && 2 * ev->steps < s->config.schedule.h)
+	if (l->kept[ev->fragment] >= KEPT_MOST &&
+		2 * ev->steps < s->config.schedule.h)
 		return DL_REFUSED_RATE;
 	if (usual > 0 && ev->norm > s->config.refuse_norm * usual)
 		return DL_REFUSED_NORM;

@@ -238,7 +238,7 @@ static void begin_instance(struct dl_sync *s, struct learner *l,
 	l->ceiling = l->clock;
 	l->steps = ev->steps;
 	l->tokens = ev->tokens;
-	l->credit = INFINITY; /* judge_step bounds it */
+	l->credit = (double)burst(s);
 	l->credit_at = s->now;
 	l->step_ns = l->step_tokens = 0;
 	l->active = 0;

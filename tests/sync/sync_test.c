@@ -668,6 +668,47 @@ static void test_reports(void)
 	rig_release(&r);
 }
 
+/* The syncer stood for a while, and then reads all that came meanwhile. */
+static void test_backlog(void)
+{
+	const char *const names[] = {"a", "b", "c"};
+	struct dl_sync_learner_info info;
+	uint64_t refused = 0, made = 0;
+	struct rig r;
+
+	rig_init(&r);
+	rig_start(&r);
+	for (int i = 0; i < 3; i++)
+		join(&r, names[i]);
+	for (; made < 40; made++) {
+		r.now += DL_SECOND / 20;
+		for (int i = 0; i < 3; i++)
+			step(&r, names[i], made + 1, made + 1);
+	}
+	r.now += 20 * DL_SECOND;
+	for (int i = 0; i < 3; i++)
+		for (uint64_t n = made + 1; n <= made + 400; n++) {
+			r.now += DL_SECOND / 10000;
+			step(&r, names[i], n, n);
+		}
+	for (size_t i = 0; i < 3; i++) {
+		dl_sync_learner(r.s, i, &info);
+		refused += info.refused[DL_REFUSED_RATE];
+	}
+	ok(!refused, "reports that waited for the syncer are taken, all of "
+		     "them");
+	for (uint64_t n = 0; n < 400; n++) {
+		r.now += DL_SECOND / 20;
+		for (int i = 0; i < 3; i++)
+			step(&r, names[i], made + 401 + n, made + 401 + n);
+	}
+	step(&r, "c", made + 5000, made + 5000);
+	dl_sync_learner(r.s, 2, &info);
+	ok(info.refused[DL_REFUSED_RATE] == 1,
+		"... and what they left of their time is not kept");
+	rig_release(&r);
+}
+
 static void test_norms(void)
 {
 	const struct dl_sync_action *a;
@@ -1048,6 +1089,7 @@ int main(void)
 	test_barred();
 	test_refused();
 	test_reports();
+	test_backlog();
 	test_norms();
 	test_norms_of_few_steps();
 	test_identity();
