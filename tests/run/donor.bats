@@ -186,7 +186,7 @@ ben" ]
 	done
 	grep -q "joe .*is gone: fetches 11 bytes at" ann.log
 	grep -q "joe .*is gone: more than 8 fetches at once" ann.log
-	[ $(($(resident) - before)) -lt 20000 ]
+	[ $(($(resident) - before)) -lt "$(room 20000)" ]
 	# Nor does one who reads nothing keep others from a newer state.
 	joiner joe --piece 4194304 >joe.log
 	grep -q "jim .*is gone: takes nothing" ann.log

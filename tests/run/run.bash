@@ -97,6 +97,15 @@ away_at_least() {
 		syncer.log)" -ge "$1" ]
 }
 
+# room KB: the same, or what a program that a race detector watches needs.
+room() {
+	if ldd "$(command -v dl-sync)" | grep -q libtsan; then
+		echo $((10 * $1))
+	else
+		echo "$1"
+	fi
+}
+
 held_out() {
 	dl-train eval --config m/config.json "$1" text | tail -n 1 | cut -f 2
 }
