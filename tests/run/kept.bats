@@ -188,7 +188,7 @@ half_made() {
 	syncer --run demo --rate 1M
 	wait_for [ -S s ]
 	background first dl-sync checkpoint "$link" first.tar.zst
-	wait_for has 1 "takes a checkpoint" syncer.log
+	wait_for has 1 "[0-9] takes a checkpoint" syncer.log
 	kill -STOP "${pid[first]}"
 	run dl-sync checkpoint "$link" second.tar.zst
 	echo "$output"
@@ -200,7 +200,7 @@ half_made() {
 	wait_for dl-sync checkpoint "$link" second.tar.zst
 	dl-sync check second.tar.zst
 	background third dl-sync checkpoint "$link" third.tar.zst
-	wait_for has 3 "takes a checkpoint" syncer.log
+	wait_for has 3 "[0-9] takes a checkpoint" syncer.log
 	kill "${pid[syncer]}"
 	ends third 75
 	ends syncer
