@@ -197,3 +197,110 @@ run_of() {
 	done
 	[ "$(cut -f 1 "a run/timeline.tsv" | sort -u | wc -l)" -eq 4 ]
 }
+
+# Debian's PyTorch is there for Debian's Python only; its import takes seconds.
+need_torch() {
+	export PYTHONDONTWRITEBYTECODE=1
+	pytorch=$abs_top_srcdir/examples/pytorch
+	for python in python3 /usr/bin/python3; do
+		"$python" -c 'import importlib.util as i; i.find_spec("torch").name' \
+			2>/dev/null && return
+	done
+	skip "there is no PyTorch"
+}
+
+@test "pytorch: dl-train and train_lm.py agree on a model" {
+	need_torch
+	cd "$BATS_TEST_TMPDIR"
+	seq 2000 | sed 's/.*/& bottles of beer on the wall/' >text
+	dl-train init -q -L 2 -H 4 -K 2 -d 32 -c 32 start
+	dl-train run -q --steps 30 -o trained start text
+	mine=$(dl-train eval trained text | tail -n 1 | cut -f 2)
+	theirs=$("$python" "$pytorch/train_lm.py" --eval trained text)
+	echo "$mine $theirs"
+	awk -v a="$mine" -v b="$theirs" \
+		'BEGIN { exit !(a - b < 1.5e-4 && b - a < 1.5e-4) }'
+}
+
+# end_after NAME...: the run of syncer and learners ends once each of these has
+# pushed four times, as they may begin many seconds apart.
+end_after() {
+	local name p
+	for name; do
+		until [ "$(grep -c "\"push\".*\"$name\"" tape)" -ge 4 ]; do
+			sleep 0.2
+		done
+	done
+	dl-sync end unix:s
+	for p in "${learners[@]}" $syncer; do
+		wait "$p"
+	done
+}
+
+@test "pytorch: two learners beside two of dl-train" {
+	need_torch
+	cd "$BATS_TEST_TMPDIR"
+	seq 2000 | sed 's/.*/& bottles of beer on the wall/' >text
+	dl-train init -q -L 1 -H 2 -d 16 -c 16 start
+	dl-sync serve -q --store store --listen unix:s -H 12 --fragments 2 \
+		--tape tape -o out.safetensors start 3>&- &
+	syncer=$!
+	learners=()
+	for name in ann ben; do
+		dl-learn -q -n $name unix:s -- dl-train run -q -b 4 \
+			--step-time 50ms start text 3>&- &
+		learners+=($!)
+	done
+	for name in cid dee; do
+		dl-learn -q -n $name unix:s -- "$python" "$pytorch/train_lm.py" \
+			-b 4 start text 2>$name.log 3>&- &
+		learners+=($!)
+	done
+	end_after ann ben cid dee
+	cat cid.log
+	grep 'dl_trainer: .* steps in .* between steps' cid.log
+	before=$(dl-train eval start text | tail -n 1 | cut -f 2)
+	after=$(dl-train eval --config start/config.json out.safetensors text |
+		tail -n 1 | cut -f 2)
+	awk -v a="$after" -v b="$before" 'BEGIN { exit !(a < b) }'
+}
+
+@test "pytorch: pictures, and what batches are normalized by" {
+	need_torch
+	cd "$BATS_TEST_TMPDIR"
+	# Each digit is one row of ink, and some noise.
+	awk 'BEGIN {
+		for (i = 0; i < 600; i++) {
+			for (p = 0; p < 64; p++)
+				printf "%d,", (int(p / 8) == i % 8) * 12 + i * p % 5
+			print i % 8
+		}
+	}' >digits.csv
+	digits=("$python" "$pytorch/train_digits.py")
+	"${digits[@]}" --init start.safetensors
+	dl-sync serve -q --store store --listen unix:s -H 12 --fragments 2 \
+		--tape tape -o out.safetensors start.safetensors 3>&- &
+	syncer=$!
+	learners=()
+	for name in ann ben; do
+		dl-learn -q -n $name unix:s -- "${digits[@]}" digits.csv 3>&- &
+		learners+=($!)
+	done
+	end_after ann ben
+	run "${digits[@]}" --eval out.safetensors digits.csv
+	echo "$output"
+	awk '{ exit !($1 > 0.5) }' <<<"$output"
+}
+
+@test "pytorch: --check is content" {
+	[ -n "${DL_TORCH:-}" ] || skip "starts 25 trainers: DL_TORCH=1"
+	need_torch
+	cd "$BATS_TEST_TMPDIR"
+	seq 200 | sed 's/.*/& bottles of beer on the wall/' >text
+	dl-train init -q -L 1 -H 2 -d 16 -c 16 start
+	run dl-learn --check start -- "$python" "$pytorch/train_lm.py" \
+		-b 2 start text
+	echo "$output"
+	[ "$status" -eq 0 ]
+	[ "$(grep -c $'\tok$' <<<"$output")" -eq 21 ]
+}
