@@ -97,10 +97,10 @@ away_at_least() {
 		syncer.log)" -ge "$1" ]
 }
 
-# room KB: the same, or what a program that a race detector watches needs.
+# room KB: the same, or what a program that a sanitizer watches needs.
 room() {
-	if ldd "$(command -v dl-sync)" | grep -q libtsan; then
-		echo $((10 * $1))
+	if ldd "$(command -v dl-sync)" | grep -q 'lib[at]san'; then
+		echo $((20 * $1))
 	else
 		echo "$1"
 	fi
