@@ -84,7 +84,8 @@ goes_on() {
 	wait_for has 1 "silent for" ben.log
 	heal ben
 	wait_for has 2 '"join".*"ben"' tape
-	goes_on ben
+	# What it did alone weighs much, and the model is worse for a while.
+	goes_on ben 30
 	at syncer dl-sync end --key boss.key "$link"
 	ends syncer
 	ends ann
