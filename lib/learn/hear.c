@@ -1,7 +1,9 @@
 /* What a syncer says, and what it does to the fragments it serves. */
 #include "learn/core.h"
 
-/* Sends again what the syncer has not: it lost it, or never got it. */
+/* Sends again what the syncer has not: it lost it, or never got it. What it has
+ * and was not heard to take, the answer lost with a link, may wait for a round:
+ * nothing is held for that (with wait), which could be for ever. */
 static void resend(struct dl_learn *l, uint32_t p, uint64_t taken)
 {
 	struct fragment *f = &l->fragment[p];
@@ -10,8 +12,11 @@ static void resend(struct dl_learn *l, uint32_t p, uint64_t taken)
 		struct sent *sent = &f->sent[i];
 		struct dl_learn_action *a;
 
-		if (sent->seq <= taken)
+		if (sent->seq <= taken) {
+			sent->waiting |= !sent->taken;
+			sent->taken = 1;
 			continue;
+		}
 		sent->taken = sent->waiting = 0;
 		if (sent->step > clock_of(l, p))
 			sent->step = clock_of(l, p);

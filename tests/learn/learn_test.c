@@ -375,6 +375,7 @@ static void test_wait_apart(void)
 	settle(&r, 1, 2);
 	global(&r, 1, 1, 1, 2, 0);
 	ok(!at(&r, DL_LA_GO), "and has another applied");
+	taken(&r, 1, DL_TAKEN_ROUND);
 	welcome(&r, 0, 8, (struct dl_version){1, 1}, (struct dl_version){1, 1},
 		2);
 	open_round(&r, 1, 8);
@@ -403,6 +404,36 @@ static void test_wait_opened(void)
 	open_round(&r, 1, 2);
 	ok(did(&r, DL_LA_COPY)->fragment == 1 && did(&r, DL_LA_COPY)->step == 5,
 		"pushes for another round there and then");
+	rig_release(&r);
+}
+
+/* The answer to a push is lost with the link: it may wait for a round that
+ * opens only when its learner goes on. */
+static void test_wait_unheard(void)
+{
+	const struct dl_version v0 = {1, 0};
+	struct rig r;
+
+	rig_init(&r);
+	r.config.wait = 1;
+	rig_start(&r);
+	steps(&r, 4);
+	plain(&r, DL_LE_LOST);
+	steps(&r, 2);
+	ok(!at(&r, DL_LA_GO), "--wait: held by a push without an answer");
+	welcome(&r, 0, 6, v0, v0, 1);
+	ok(at(&r, DL_LA_GO) != 0, "but not once a welcome says it was taken");
+	rig_release(&r);
+
+	rig_init(&r);
+	r.config.wait = 1;
+	rig_start(&r);
+	steps(&r, 4);
+	taken(&r, 1, DL_TAKEN_ROUND);
+	plain(&r, DL_LE_LOST);
+	steps(&r, 2);
+	welcome(&r, 0, 6, v0, v0, 1);
+	ok(!at(&r, DL_LA_GO), "one that was heard to be in a round holds on");
 	rig_release(&r);
 }
 
@@ -593,6 +624,18 @@ static void test_drain(void)
 	rig_release(&r);
 
 	rig_init(&r);
+	rig_start(&r);
+	steps(&r, 1);
+	plain(&r, DL_LE_DRAIN);
+	steps(&r, 1);
+	plain(&r, DL_LE_LOST);
+	welcome(&r, 0, 2, (struct dl_version){1, 0}, (struct dl_version){1, 0},
+		1);
+	ok(!at(&r, DL_LA_RESEND) && at(&r, DL_LA_FINISH),
+		"what a welcome says was taken has arrived");
+	rig_release(&r);
+
+	rig_init(&r);
 	r.l = dl_learn_new(&r.config);
 	plain(&r, DL_LE_DRAIN);
 	ok(at(&r, DL_LA_FINISH) != 0, "nor does one that has no model yet");
@@ -780,6 +823,7 @@ int main(void)
 	test_wait();
 	test_wait_apart();
 	test_wait_opened();
+	test_wait_unheard();
 	test_told();
 	test_set_back();
 	test_reconnect();

@@ -146,9 +146,9 @@ static void test_random(void)
 }
 
 /*
- * Lock-step for all, while processes die and are replaced, many at once, and
- * other things break now and then. It goes on: the end comes by merges, not by
- * time.
+ * Lock-step for all, while processes die and are replaced, many at once, some
+ * leave in order and come back, and other things break now and then. It goes
+ * on: the end comes by merges, not by time.
  */
 static int lock_step_goes_on(uint64_t seed, char *fault, size_t size)
 {
@@ -171,10 +171,8 @@ static int lock_step_goes_on(uint64_t seed, char *fault, size_t size)
 	c.cut_ns = sometimes(&r, 60 * DL_SECOND);
 	c.trainer_ns = sometimes(&r, 60 * DL_SECOND);
 	c.crash_ns = sometimes(&r, 60 * DL_SECOND);
-	for (uint32_t m = 0; m < c.learners; m++) {
+	for (uint32_t m = 0; m < c.learners; m++)
 		draw_learner(&r, &learner[m]);
-		learner[m].here_ns = 0;
-	}
 	for (c.kills = 0; c.kills < KILLS; c.kills++)
 		kill[c.kills] = (struct dl_fleet_kill){
 			.learner = (uint32_t)dl_rng_below(&r, c.learners),
