@@ -184,7 +184,9 @@ void connect_link(struct world *w, uint32_t m, uint32_t s)
 	if (w->hub[s].over || k->up || n->finished)
 		return;
 	if (!w->hub[s].core) {
-		post_about(w, w->config->detect_ns, CONNECT, m, s, n->gen);
+		/* Never at once: time would stand still until it is back. */
+		post_about(w, later(w->config->detect_ns, DL_SECOND / 1000),
+			CONNECT, m, s, n->gen);
 		return;
 	}
 	k->up = 1;

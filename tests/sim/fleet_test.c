@@ -182,7 +182,7 @@ static int lock_step_goes_on(uint64_t seed, char *fault, size_t size)
 	c.kill = kill;
 	h = c.sync.schedule.h;
 	c.rounds = c.sync.schedule.fragments * (1000 / h + 1);
-	c.time_ns = 3000 * DL_SECOND;
+	c.time_ns = 10000 * DL_SECOND;
 	dl_fleet_run(&c, &out);
 	snprintf(fault, size, "%s", out.fault);
 	if (!fault[0] && out.merges < c.rounds)
