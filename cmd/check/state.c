@@ -91,15 +91,22 @@ static int read_export(
 		       : 0;
 }
 
+/* A state that is what the trainer had when it was asked for it. */
+static int take_export(struct check *c, const char *path, float **v,
+	struct check_trace *t, struct dl_err *e)
+{
+	int found = take_state(c, "export", path, v, t, e);
+
+	return found ? found : read_export(c, path, v, e);
+}
+
 enum finding check_export(struct check *c, struct dl_err *e)
 {
 	struct check_trace t = {.values = NULL};
 	float **v = values_new(&c->layout);
 	char *path = talk_file(c, "export", 0);
-	int found = take_state(c, "export", path, v, &t, e);
+	int found = take_export(c, path, v, &t, e);
 
-	if (!found)
-		found = read_export(c, path, v, e);
 	free(path);
 	values_free(&c->layout, v);
 	check_trace_release(c, &t);
@@ -185,10 +192,8 @@ enum finding check_import(struct check *c, struct dl_err *e)
 	struct check_trace t = {.values = NULL};
 	float **v = values_new(&c->layout);
 	char *path = talk_file(c, "export", 0);
-	int found = take_state(c, "export", path, v, &t, e);
+	int found = take_export(c, path, v, &t, e);
 
-	if (!found)
-		found = read_export(c, path, v, e);
 	if (!found) {
 		pad_header(path);
 		found = begin_from(c, "import", path, e);

@@ -187,41 +187,24 @@ static void test_data(const struct dl_message *m, const struct dl_quant *q)
 	dl_buf_free(&b);
 }
 
-static void test_part(void)
+static const struct dl_message a_part =
+	M(PART, .offset = UINT64_MAX - 1, .hash = hash);
+static const struct dl_message all_figures = M(FIGURES, .clock = 0);
+
+static void test_carried(const char *what, const struct dl_message *m)
 {
-	const struct dl_message m =
-		M(PART, .offset = UINT64_MAX - 1, .hash = hash);
 	struct dl_buf b = DL_BUF_INIT;
 	struct dl_record r;
 	struct dl_message back;
 	struct dl_err e = {0};
 
-	dl_message_pack_part(&m, 3, &b);
+	dl_message_pack_part(m, 3, &b);
 	dl_buf_add(&b, "abc", 3);
 	ok(dl_record_parse(&r, b.data, b.len, limits, &e) == 0 &&
 			dl_message_unpack(&back, &r.header, NULL, &e) == 0 &&
-			same(&m, &back) && r.header.data_size == 3 &&
+			same(m, &back) && r.header.data_size == 3 &&
 			memcmp(r.data, "abc", 3) == 0,
-		"part: comes back the same with its data %s", e.text);
-	dl_message_release(&back);
-	dl_record_release(&r);
-	dl_buf_free(&b);
-}
-
-static void test_figures(void)
-{
-	const struct dl_message m = M(FIGURES, .clock = 0);
-	struct dl_buf b = DL_BUF_INIT;
-	struct dl_record r;
-	struct dl_message back;
-	struct dl_err e = {0};
-
-	dl_message_pack_part(&m, 3, &b);
-	dl_buf_add(&b, "abc", 3);
-	ok(dl_record_parse(&r, b.data, b.len, limits, &e) == 0 &&
-			dl_message_unpack(&back, &r.header, NULL, &e) == 0 &&
-			same(&m, &back) && r.header.data_size == 3,
-		"figures: come back the same %s", e.text);
+		"%s: comes back the same with its data %s", what, e.text);
 	dl_message_release(&back);
 	dl_record_release(&r);
 	dl_buf_free(&b);
@@ -470,8 +453,8 @@ int main(void)
 	test_data(&push, NULL);
 	test_data(&global, NULL);
 	test_data(&update, &int4);
-	test_part();
-	test_figures();
+	test_carried("part", &a_part);
+	test_carried("figures", &all_figures);
 	test_table();
 	test_tensors();
 	return done_testing();
