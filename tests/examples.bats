@@ -134,20 +134,6 @@ example() {
 	wait $syncer
 }
 
-# A model of 17 numbers, for trainers that take their time.
-tiny_model() {
-	python3 -S - <<-'END'
-		import json, struct
-		head = json.dumps({
-		    "w": {"dtype": "F32", "shape": [4, 3], "data_offsets": [0, 48]},
-		    "b": {"dtype": "F32", "shape": [5], "data_offsets": [48, 68]},
-		}).encode()
-		with open("tiny.safetensors", "wb") as f:
-		    f.write(struct.pack("<Q", len(head)) + head)
-		    f.write(struct.pack("<17f", *[0.5 - i / 20 for i in range(17)]))
-	END
-}
-
 # run_of MODEL STEPS COMMAND...: two learners of it in one run.
 run_of() {
 	local model=$1 steps=$2 learners=()
@@ -171,7 +157,7 @@ run_of() {
 @test "sh-trainer" {
 	cd "$BATS_TEST_TMPDIR"
 	sh=$abs_top_srcdir/examples/sh-trainer/sh-trainer
-	tiny_model
+	python3 -S "$abs_top_srcdir/tests/run/tiny_model.py"
 	dl-learn --check tiny.safetensors -- "$sh"
 	run_of tiny.safetensors 18 "$sh"
 }

@@ -8,16 +8,7 @@ setup() {
 	run_setup
 	python=$(python3 -c 'import sys; print(sys.executable)')
 	toy=("$python" -S "$abs_top_srcdir/tests/run/toy_trainer.py")
-	"$python" -S - <<-'END'
-		import json, struct
-		head = json.dumps({
-		    "w": {"dtype": "F32", "shape": [4, 3], "data_offsets": [0, 48]},
-		    "b": {"dtype": "F32", "shape": [5], "data_offsets": [48, 68]},
-		}).encode()
-		with open("tiny.safetensors", "wb") as f:
-		    f.write(struct.pack("<Q", len(head)) + head)
-		    f.write(struct.pack("<17f", *[0.5 - i / 20 for i in range(17)]))
-	END
+	"$python" -S "$abs_top_srcdir/tests/run/tiny_model.py"
 }
 
 teardown() {
