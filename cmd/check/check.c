@@ -177,8 +177,8 @@ static int run(struct check *c, struct dl_err *e)
 	static const int caught[] = {SIGCHLD, SIGINT, SIGTERM};
 	const struct check_options *o = c->options;
 	char *variable[ENVIRONMENT], *layout;
-	const char *environ[ENVIRONMENT + 1];
-	struct dl_host_config config = {&c->loop, o->command, environ,
+	const char *settings[ENVIRONMENT + 1];
+	struct dl_host_config config = {&c->loop, o->command, settings,
 		c->scratch.path, o->stop_ns, o->silence_ns};
 	int fd, code = dl_signals_open(
 			caught, sizeof caught / sizeof *caught, &fd, e);
@@ -188,7 +188,7 @@ static int run(struct check *c, struct dl_err *e)
 	dl_loop_set(&c->loop, fd, POLLIN, on_signal, c);
 	layout = dl_scratch_file(&c->scratch, "layout.tsv");
 	code = make_place(c, layout, e);
-	environment_set(variable, environ,
+	environment_set(variable, settings,
 		&(struct environment){
 			o->name, o->slot, o->seed, "check", layout});
 	if (!code && !(c->host = dl_host_new(&config, e)))
