@@ -5,8 +5,19 @@
 #include "learn/core.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/mem.h"
+
+/* The first of those from p on that a boundary has to look at: few are due or
+ * opened or have a global waiting, and the others cost nothing. */
+static uint32_t next_called(const struct dl_learn *l, uint32_t p)
+{
+	const unsigned char *at =
+		memchr(l->called + p, 1, l->fragments - p);
+
+	return at ? (uint32_t)(at - l->called) : l->fragments;
+}
 
 static int can_send(const struct dl_learn *l, uint32_t p)
 {
@@ -24,17 +35,17 @@ static void copy(struct dl_learn *l, uint32_t p)
 	}
 	f->sent[f->sents++] = (struct sent){.seq = ++f->seq,
 		.step = clock_of(l, p),
-		.steps = f->steps,
+		.steps = steps_of(l, p),
 		.own = l->steps};
 	a->syncer = syncer_of(l, p);
 	a->fragment = p;
 	a->seq = f->seq;
 	a->step = clock_of(l, p);
 	a->base = dl_version_base(f->version, f->newest);
-	a->steps = f->steps;
-	a->tokens = f->tokens;
-	l->pushed += f->steps;
-	f->steps = f->tokens = 0;
+	a->steps = steps_of(l, p);
+	a->tokens = tokens_of(l, p);
+	l->pushed += steps_of(l, p);
+	keep_of(l, p, 0, 0);
 	f->pushed_step = a->step;
 }
 
@@ -92,12 +103,11 @@ static int wants_copy(const struct dl_learn *l, uint32_t p)
 
 static void copy_what_is_due(struct dl_learn *l)
 {
-	for (uint32_t p = 0; p < l->fragments; p++) {
-		struct fragment *f = &l->fragment[p];
-
-		if (f->steps && !f->done && can_send(l, p) && wants_copy(l, p))
+	for (uint32_t p = next_called(l, 0); p < l->fragments;
+		p = next_called(l, p + 1))
+		if (steps_of(l, p) && !l->fragment[p].done && can_send(l, p) &&
+			wants_copy(l, p))
 			copy(l, p);
-	}
 }
 
 static uint64_t scaled(double alpha, uint64_t n)
@@ -106,20 +116,20 @@ static uint64_t scaled(double alpha, uint64_t n)
 }
 
 /* What an apply does to the counters; what they lose is overwritten. */
-static void count_apply(struct dl_learn *l, struct fragment *f)
+static void count_apply(struct dl_learn *l, uint32_t p)
 {
+	const struct fragment *f = &l->fragment[p];
 	uint64_t keep = 0, tokens = 0;
 
 	if (!f->final && l->config.apply == DL_APPLY_CARRY) {
-		keep = f->steps;
-		tokens = f->tokens;
+		keep = steps_of(l, p);
+		tokens = tokens_of(l, p);
 	} else if (!f->final && l->config.apply == DL_APPLY_BLEND) {
-		keep = scaled(l->config.alpha, f->steps);
-		tokens = scaled(l->config.alpha, f->tokens);
+		keep = scaled(l->config.alpha, steps_of(l, p));
+		tokens = scaled(l->config.alpha, tokens_of(l, p));
 	}
-	l->overwritten += f->steps - keep;
-	f->steps = keep;
-	f->tokens = tokens;
+	l->overwritten += steps_of(l, p) - keep;
+	keep_of(l, p, keep, tokens);
 }
 
 static void tell_applied(struct dl_learn *l, uint32_t p)
@@ -150,7 +160,7 @@ static void apply(struct dl_learn *l, uint32_t p)
 	struct fragment *f = &l->fragment[p];
 	struct dl_learn_action *a = learn_act(l, DL_LA_APPLY);
 
-	count_apply(l, f);
+	count_apply(l, p);
 	a->fragment = p;
 	a->version = f->waiting_version;
 	a->apply = f->final ? DL_APPLY_OVERWRITE : l->config.apply;
@@ -159,11 +169,19 @@ static void apply(struct dl_learn *l, uint32_t p)
 	adopt(l, p);
 }
 
+/* Those with a round that no push was made for, or with work to deliver, are
+ * looked at again. */
 static void apply_what_came(struct dl_learn *l)
 {
-	for (uint32_t p = 0; p < l->fragments; p++)
-		if (l->fragment[p].waiting)
+	for (uint32_t p = next_called(l, 0); p < l->fragments;
+		p = next_called(l, p + 1)) {
+		const struct fragment *f = &l->fragment[p];
+
+		if (f->waiting)
 			apply(l, p);
+		l->called[p] =
+			f->opened > f->pushed_step || must_deliver(l, p);
+	}
 }
 
 /* The state goes to those who join, and is to have seen what their syncer has.
@@ -197,7 +215,7 @@ static int is_held(const struct dl_learn *l)
 	int out = 0;
 
 	for (uint32_t p = 0; p < l->fragments && l->config.wait; p++) {
-		if (!l->fragment[p].steps && is_opened(l, p))
+		if (!steps_of(l, p) && is_opened(l, p))
 			return 0;
 		out |= is_out(l, p);
 	}
@@ -206,31 +224,34 @@ static int is_held(const struct dl_learn *l)
 
 static int must_hold(const struct dl_learn *l)
 {
-	for (uint32_t p = 0; p < l->fragments; p++)
-		if ((must_deliver(l, p) && !l->fragment[p].done) ||
-			(l->newcomer && learn_is_behind(&l->fragment[p])))
+	for (uint32_t p = next_called(l, 0); p < l->fragments;
+		p = next_called(l, p + 1))
+		if (must_deliver(l, p) && !l->fragment[p].done)
+			return 1;
+	for (uint32_t p = 0; p < l->fragments && l->newcomer; p++)
+		if (learn_is_behind(&l->fragment[p]))
 			return 1;
 	return is_held(l);
 }
 
 /* Is everything of p with the syncer? It may still wait for a merge. */
-static int is_delivered(const struct fragment *f)
+static int is_delivered(const struct dl_learn *l, uint32_t p)
 {
+	const struct fragment *f = &l->fragment[p];
+
 	for (size_t i = 0; i < f->sents; i++)
 		if (!f->sent[i].taken)
 			return 0;
-	return !f->steps;
+	return !steps_of(l, p);
 }
 
 /* Everything is final, or a draining learner has nothing left to deliver. */
 static int is_finished(const struct dl_learn *l)
 {
 	for (uint32_t p = 0; p < l->fragments; p++) {
-		const struct fragment *f = &l->fragment[p];
-
-		if (f->done)
+		if (l->fragment[p].done)
 			continue;
-		if (!l->draining || !is_delivered(f))
+		if (!l->draining || !is_delivered(l, p))
 			return 0;
 	}
 	return 1;
@@ -238,12 +259,10 @@ static int is_finished(const struct dl_learn *l)
 
 static int is_all_delivered(const struct dl_learn *l, uint32_t syncer)
 {
-	for (uint32_t p = 0; p < l->fragments; p++) {
-		const struct fragment *f = &l->fragment[p];
-
-		if (syncer_of(l, p) == syncer && !f->done && !is_delivered(f))
+	for (uint32_t p = 0; p < l->fragments; p++)
+		if (syncer_of(l, p) == syncer && !l->fragment[p].done &&
+			!is_delivered(l, p))
 			return 0;
-	}
 	return 1;
 }
 
@@ -263,11 +282,11 @@ static void answer_ends(struct dl_learn *l)
 
 static void jump(struct dl_learn *l)
 {
-	for (uint32_t p = 0; p < l->fragments && !l->config.wait; p++) {
-		struct syncer *s = &l->syncer[syncer_of(l, p)];
+	for (uint32_t i = 0; i < l->config.syncers && !l->config.wait; i++) {
+		struct syncer *s = &l->syncer[i];
 
-		if (s->clock < l->fragment[p].opened)
-			s->clock = l->fragment[p].opened;
+		if (s->clock < s->opened)
+			s->clock = s->opened;
 	}
 	if (l->trainer_clock == dl_learn_clock(l))
 		return;
@@ -275,12 +294,24 @@ static void jump(struct dl_learn *l)
 	learn_act(l, DL_LA_CLOCK);
 }
 
+static void call_due(struct dl_learn *l)
+{
+	for (uint32_t i = 0; i < l->config.syncers; i++) {
+		uint32_t first, end;
+
+		dl_due_range(
+			l->config.schedule, l->syncer[i].clock, &first, &end);
+		memset(l->called + first, 1, end - first);
+	}
+}
+
 static int any_due(const struct dl_learn *l)
 {
-	for (uint32_t p = 0; p < l->fragments; p++)
+	for (uint32_t p = next_called(l, 0); p < l->fragments;
+		p = next_called(l, p + 1))
 		if (dl_due(l->config.schedule, p, clock_of(l, p)) ||
 			is_opened(l, p) || is_overtaken(l, &l->fragment[p]) ||
-			(must_deliver(l, p) && l->fragment[p].steps))
+			(must_deliver(l, p) && steps_of(l, p)))
 			return 1;
 	return 0;
 }
@@ -316,6 +347,7 @@ static void work_at_boundary(struct dl_learn *l, int64_t now)
 	if (!l->at_boundary)
 		return;
 	jump(l);
+	call_due(l);
 	tell_step(l, now);
 	copy_what_is_due(l);
 	apply_what_came(l);

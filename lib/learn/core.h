@@ -18,7 +18,8 @@ struct fragment {
 	struct dl_version version; /* its anchor's */
 	struct dl_version newest;  /* its syncer's, as far as is known */
 	uint64_t seq;		   /* of its last push */
-	uint64_t steps, tokens;	   /* since its last push or apply */
+	uint64_t spent_steps, spent_tokens; /* of the learner's own, those that
+					     * no push of it is to have */
 	uint64_t pushed_step;	   /* the clock of its last push */
 	uint64_t opened;	   /* the highest `open` */
 	/* a global that has come and is not applied */
@@ -35,6 +36,7 @@ struct syncer {
 	int ending;   /* said `end` */
 	int answered; /* has our answer to it */
 	uint64_t clock;
+	uint64_t opened; /* the highest `open` */
 	uint64_t told_clock, told_steps; /* in the last `step` */
 };
 
@@ -43,6 +45,7 @@ struct dl_learn {
 	uint32_t fragments;
 	uint64_t trainer_clock, steps, tokens;
 	struct fragment *fragment;
+	unsigned char *called; /* P: 1 when a boundary has to look at it */
 	struct syncer *syncer;
 	int loaded;	 /* the trainer has the model */
 	int newcomer;	 /* has a peer's state, and made no step from it */
@@ -66,6 +69,25 @@ static inline uint32_t syncer_of(const struct dl_learn *l, uint32_t p)
 static inline uint64_t clock_of(const struct dl_learn *l, uint32_t p)
 {
 	return l->syncer[syncer_of(l, p)].clock;
+}
+
+/* Its steps and tokens since the last push or apply. */
+static inline uint64_t steps_of(const struct dl_learn *l, uint32_t p)
+{
+	return l->steps - l->fragment[p].spent_steps;
+}
+
+static inline uint64_t tokens_of(const struct dl_learn *l, uint32_t p)
+{
+	return l->tokens - l->fragment[p].spent_tokens;
+}
+
+/* Only so many of them are left. */
+static inline void keep_of(
+	struct dl_learn *l, uint32_t p, uint64_t steps, uint64_t tokens)
+{
+	l->fragment[p].spent_steps = l->steps - steps;
+	l->fragment[p].spent_tokens = l->tokens - tokens;
 }
 
 /* learn.c */

@@ -85,6 +85,7 @@ void learn_on_global(struct dl_learn *l, const struct dl_learn_event *ev)
 	f->final = ev->final;
 	f->waiting_version = ev->version;
 	f->waiting_step = ev->step;
+	l->called[ev->fragment] = 1;
 }
 
 void learn_on_taken(struct dl_learn *l, const struct dl_learn_event *ev)

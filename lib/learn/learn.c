@@ -15,6 +15,7 @@ struct dl_learn *dl_learn_new(const struct dl_learn_config *c)
 	l->config.syncer = NULL;
 	l->fragments = c->schedule.fragments;
 	l->fragment = dl_alloc_array(l->fragments, sizeof *l->fragment);
+	l->called = dl_alloc(l->fragments);
 	l->syncer = dl_alloc_array(c->syncers, sizeof *l->syncer);
 	if (c->syncer) {
 		uint32_t *map = dl_alloc_array(l->fragments, sizeof *map);
@@ -35,6 +36,7 @@ void dl_learn_free(struct dl_learn *l)
 		free(l->fragment[p].sent);
 	free((void *)l->config.syncer);
 	free(l->fragment);
+	free(l->called);
 	free(l->syncer);
 	free(l->action);
 	free(l);
@@ -78,11 +80,25 @@ static void on_step(struct dl_learn *l, const struct dl_learn_event *ev)
 		l->syncer[i].clock++;
 	l->tokens += ev->tokens;
 	l->loss = ev->loss;
-	for (uint32_t p = 0; p < l->fragments; p++) {
-		l->fragment[p].steps++;
-		l->fragment[p].tokens += ev->tokens;
-	}
 	l->at_boundary = 1;
+}
+
+static void on_open(struct dl_learn *l, const struct dl_learn_event *ev)
+{
+	struct fragment *f = &l->fragment[ev->fragment];
+	struct syncer *s = &l->syncer[syncer_of(l, ev->fragment)];
+
+	if (f->opened < ev->step)
+		f->opened = ev->step;
+	if (s->opened < ev->step)
+		s->opened = ev->step;
+	l->called[ev->fragment] = 1;
+}
+
+/* What they have is to be delivered. */
+static void call_all(struct dl_learn *l)
+{
+	memset(l->called, 1, l->fragments);
 }
 
 /* One export does for all who wait, so it is the latest clock that counts. */
@@ -96,8 +112,8 @@ static void on_export(struct dl_learn *l, const struct dl_learn_event *ev)
 static void on_reset(struct dl_learn *l)
 {
 	for (uint32_t p = 0; p < l->fragments; p++) {
-		l->lost += l->fragment[p].steps;
-		l->fragment[p].steps = l->fragment[p].tokens = 0;
+		l->lost += steps_of(l, p);
+		keep_of(l, p, 0, 0);
 	}
 	l->loaded = l->at_boundary = 0;
 	if (l->newcomer)
@@ -118,12 +134,12 @@ void dl_learn_event(struct dl_learn *l, const struct dl_learn_event *ev)
 		learn_on_welcome(l, ev);
 		break;
 	case DL_LE_LOST:
-		l->syncer[ev->syncer] =
-			(struct syncer){.clock = l->syncer[ev->syncer].clock};
+		l->syncer[ev->syncer] = (struct syncer){
+			.clock = l->syncer[ev->syncer].clock,
+			.opened = l->syncer[ev->syncer].opened};
 		break;
 	case DL_LE_OPEN:
-		if (l->fragment[ev->fragment].opened < ev->step)
-			l->fragment[ev->fragment].opened = ev->step;
+		on_open(l, ev);
 		break;
 	case DL_LE_GLOBAL:
 		learn_on_global(l, ev);
@@ -133,6 +149,7 @@ void dl_learn_event(struct dl_learn *l, const struct dl_learn_event *ev)
 		break;
 	case DL_LE_END:
 		l->syncer[ev->syncer].ending = 1;
+		call_all(l);
 		break;
 	case DL_LE_BYE:
 		learn_on_bye(l, ev);
@@ -148,6 +165,7 @@ void dl_learn_event(struct dl_learn *l, const struct dl_learn_event *ev)
 		break;
 	case DL_LE_DRAIN:
 		l->draining = 1;
+		call_all(l);
 		break;
 	case DL_LE_EXPORT:
 		on_export(l, ev);
@@ -172,7 +190,7 @@ struct dl_version dl_learn_version(const struct dl_learn *l, uint32_t p)
 uint64_t dl_learn_undelivered(const struct dl_learn *l, uint32_t p)
 {
 	const struct fragment *f = &l->fragment[p];
-	uint64_t steps = f->steps;
+	uint64_t steps = steps_of(l, p);
 
 	for (size_t i = 0; i < f->sents; i++)
 		if (!f->sent[i].taken)
@@ -193,7 +211,7 @@ void dl_learn_info(const struct dl_learn *l, struct dl_learn_info *out)
 		.finished = l->finished,
 	};
 	for (uint32_t p = 0; p < l->fragments; p++) {
-		out->unsent += l->fragment[p].steps;
+		out->unsent += steps_of(l, p);
 		out->outstanding += l->fragment[p].sents;
 	}
 }

@@ -43,6 +43,16 @@ static inline uint64_t dl_due_latest(struct dl_schedule d, uint32_t p,
 	return s < offset ? 0 : s - (s - offset) % d.h;
 }
 
+/* The fragments from *first up to *end are those that are due at s > 0. */
+static inline void dl_due_range(struct dl_schedule d, uint64_t s,
+	uint32_t *first, uint32_t *end)
+{
+	uint64_t at = s % d.h * d.fragments;
+
+	*first = (uint32_t)((at + d.h - 1) / d.h);
+	*end = (uint32_t)((at + d.fragments + d.h - 1) / d.h);
+}
+
 static inline int dl_due(struct dl_schedule d, uint32_t p, uint64_t s)
 {
 	return s > 0 && dl_due_latest(d, p, s) == s;

@@ -174,6 +174,27 @@ static void rig_pair(struct rig *r, uint64_t n)
 	}
 }
 
+/* Each step of each schedule up to 9 by 9. */
+static void test_due(void)
+{
+	int wrong = 0;
+
+	for (uint32_t i = 0; i < 81; i++) {
+		struct dl_schedule d = {.fragments = i % 9 + 1, .h = i / 9 + 1};
+
+		for (uint64_t step = 1; step <= 2 * d.h; step++) {
+			uint32_t first, end;
+
+			dl_due_range(d, step, &first, &end);
+			wrong += end > d.fragments;
+			for (uint32_t p = 0; p < d.fragments; p++)
+				wrong += dl_due(d, p, step) !=
+					 (p >= first && p < end);
+		}
+	}
+	ok(!wrong, "what is due at a step are neighbours");
+}
+
 static void test_opening(void)
 {
 	struct rig r;
@@ -1075,6 +1096,7 @@ static void test_shards(void)
 
 int main(void)
 {
+	test_due();
 	test_opening();
 	test_quorum();
 	test_weights();
