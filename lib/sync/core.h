@@ -17,6 +17,17 @@ struct instance {
 
 enum { MEMBER = 1, REPORTED = 2, REFUSED = 4 };
 
+/* What a learner has to do with a fragment. */
+struct share {
+	uint64_t got;          /* its steps when it last received it */
+	uint64_t pushed_steps; /* sum of what its pushes of it claimed */
+	uint64_t pushed_tokens;
+	uint32_t kept;       /* its pushes that no merge has taken yet */
+	unsigned char flag;  /* of the open round: one that is MEMBER and no
+			      * more is waited for; one whose push for it was
+			      * REFUSED counts as no member */
+};
+
 struct learner {
 	char name[DL_NAME_MAX + 1];
 	size_t rank; /* among all of the run, in byte order of names */
@@ -37,13 +48,7 @@ struct learner {
 	double step_ns;      /* smoothed; 0 unknown */
 	double step_tokens;  /* smoothed tokens a step */
 	double loss;
-	uint64_t *got;          /* P: its steps when it last received p */
-	uint64_t *pushed_steps; /* P: sum of what its pushes of p claimed */
-	uint64_t *pushed_tokens;
-	unsigned char *flag; /* P, of the open round: one that is MEMBER and no
-			      * more is waited for; one whose push for it was
-			      * REFUSED counts as no member */
-	uint32_t *kept;      /* P: its pushes that no merge has taken yet */
+	struct share *of;    /* P */
 	struct dl_sync_learner_info count; /* only the counters are used */
 };
 
@@ -100,6 +105,9 @@ struct dl_sync {
 	int64_t now;
 	struct learner **learner; /* in byte order of names */
 	size_t learners, learner_cap;
+	struct learner **slot; /* the same by the hash of their names ... */
+	size_t slots;          /* ... a power of two, at least twice as many;
+				* or 0 */
 	struct learner **here; /* those connected, in the same order */
 	size_t heres;
 	/* What follows from who is live is kept until that changes. */
@@ -145,8 +153,11 @@ void pushes_add(struct pushes *list, const struct push *p);
 double pace(const struct dl_sync *s);
 void pushes_move(struct pushes *to, struct pushes *from);
 
-/* member.c */
+/* index.c */
 struct learner *find_learner(const struct dl_sync *s, const char *name);
+void index_learner(struct dl_sync *s, struct learner *l);
+
+/* member.c */
 struct learner *make_learner(struct dl_sync *s, const char *name);
 void free_learner(struct learner *l);
 struct instance *find_instance(const struct learner *l, uint64_t id);

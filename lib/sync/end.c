@@ -27,7 +27,7 @@ void begin_end(struct dl_sync *s)
 		pushes_move(&f->round, &f->waiting);
 		for (size_t i = 0; i < s->heres; i++)
 			if (is_live(s, s->here[i]))
-				s->here[i]->flag[p] |= MEMBER;
+				s->here[i]->of[p].flag |= MEMBER;
 	}
 	for (size_t i = 0; i < s->heres; i++)
 		act_to(s, DL_ACT_END, s->here[i])->step = s->clock;
@@ -135,7 +135,7 @@ void on_applied(struct dl_sync *s, const struct dl_sync_event *ev)
 
 	if (!l || !l->connected || !serves(s, ev->fragment))
 		return;
-	l->got[ev->fragment] = l->steps;
+	l->of[ev->fragment].got = l->steps;
 	l->count.elements_down += ev->elements;
 	l->count.bytes_down += ev->bytes;
 	if (s->phase == SENDING

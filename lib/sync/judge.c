@@ -225,10 +225,10 @@ enum dl_refusal judge_push(const struct dl_sync *s, const struct learner *l,
 		return DL_REFUSED_BASE;
 	if (ev->step > l->ceiling)
 		return DL_REFUSED_CLOCK;
-	if (ev->steps > l->steps - l->pushed_steps[ev->fragment] ||
-		ev->tokens > l->tokens - l->pushed_tokens[ev->fragment])
+	if (ev->steps > l->steps - l->of[ev->fragment].pushed_steps ||
+		ev->tokens > l->tokens - l->of[ev->fragment].pushed_tokens)
 		return DL_REFUSED_COUNT;
-	if (l->kept[ev->fragment] >= KEPT_MOST &&
+	if (l->of[ev->fragment].kept >= KEPT_MOST &&
 		2 * ev->steps < s->config.schedule.h)
 		return DL_REFUSED_RATE;
 	if (usual > 0 && ev->norm > s->config.refuse_norm * usual)

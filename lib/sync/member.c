@@ -23,28 +23,20 @@ static size_t place_in(
 	return low;
 }
 
-struct learner *find_learner(const struct dl_sync *s, const char *name)
-{
-	size_t i = place_in(s->learner, s->learners, name);
-
-	if (i < s->learners && !strcmp(s->learner[i]->name, name))
-		return s->learner[i];
-	return NULL;
-}
-
 struct learner *make_learner(struct dl_sync *s, const char *name)
 {
-	size_t i = place_in(s->learner, s->learners, name);
-	struct learner *l;
+	struct learner *l = find_learner(s, name);
+	size_t i;
 
-	if (i < s->learners && !strcmp(s->learner[i]->name, name))
-		return s->learner[i];
+	if (l)
+		return l;
 	if (s->learners == s->learner_cap) {
 		s->learner_cap = s->learner_cap ? 2 * s->learner_cap : 8;
 		s->learner = dl_resize(s->learner, s->learner_cap,
 			sizeof *s->learner);
 		s->here = dl_resize(s->here, s->learner_cap, sizeof *s->here);
 	}
+	i = place_in(s->learner, s->learners, name);
 	memmove(s->learner + i + 1, s->learner + i,
 		(s->learners - i) * sizeof *s->learner);
 	s->learners++;
@@ -52,12 +44,8 @@ struct learner *make_learner(struct dl_sync *s, const char *name)
 	for (size_t k = i; k < s->learners; k++)
 		s->learner[k]->rank = k;
 	memcpy(l->name, name, strlen(name) + 1);
-	l->got = dl_alloc_array(s->fragments, sizeof *l->got);
-	l->pushed_steps = dl_alloc_array(s->fragments, sizeof *l->pushed_steps);
-	l->pushed_tokens =
-		dl_alloc_array(s->fragments, sizeof *l->pushed_tokens);
-	l->flag = dl_alloc(s->fragments);
-	l->kept = dl_alloc_array(s->fragments, sizeof *l->kept);
+	index_learner(s, l);
+	l->of = dl_alloc_array(s->fragments, sizeof *l->of);
 	l->loss = NAN;
 	return l;
 }
@@ -94,11 +82,7 @@ void free_learner(struct learner *l)
 		free(l->instance[i].merged);
 	}
 	free(l->instance);
-	free(l->got);
-	free(l->pushed_steps);
-	free(l->pushed_tokens);
-	free(l->flag);
-	free(l->kept);
+	free(l->of);
 	free(l);
 }
 
@@ -244,10 +228,11 @@ static void begin_instance(struct dl_sync *s, struct learner *l,
 	l->active = 0;
 	l->loss = NAN;
 	for (uint32_t p = 0; p < s->fragments; p++) {
-		l->got[p] = ev->steps;
-		l->pushed_steps[p] = 0;
-		l->pushed_tokens[p] = 0;
-		l->flag[p] = 0;
+		struct share *of = &l->of[p];
+
+		of->got = ev->steps;
+		of->pushed_steps = of->pushed_tokens = 0;
+		of->flag = 0;
 	}
 }
 
@@ -278,7 +263,7 @@ static void bring_up(struct dl_sync *s, struct learner *l,
 				&& !same_version(has[p],
 					dl_sync_origin(s, p))))
 			send_global(s, l, p);
-		if (s->phase != RUNNING || !f->open || l->flag[p] != MEMBER)
+		if (s->phase != RUNNING || !f->open || l->of[p].flag != MEMBER)
 			continue;
 		a = act_to(s, DL_ACT_OPEN, l);
 		a->fragment = p;

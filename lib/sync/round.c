@@ -22,7 +22,7 @@ static int enough_steps(const struct dl_sync *s, uint32_t p)
 		if (l->step_ns <= 0)
 			continue;
 		all += l->step_tokens / l->step_ns;
-		if (l->steps - l->got[p] >= s->config.min_h)
+		if (l->steps - l->of[p].got >= s->config.min_h)
 			ready += l->step_tokens / l->step_ns;
 	}
 	return 2 * ready >= all;
@@ -33,7 +33,7 @@ static void enlist(struct dl_sync *s, struct learner *l, uint32_t p)
 	struct fragment *f = &s->fragment[p];
 	struct dl_sync_action *a;
 
-	l->flag[p] |= MEMBER;
+	l->of[p].flag |= MEMBER;
 	f->tallied = 0;
 	if (l->ceiling < f->round_step)
 		l->ceiling = f->round_step;
@@ -51,14 +51,14 @@ static void report(
 	/* A push counts for a round when it was made for it, by whoever runs
 	 * under that name now. */
 	if (push->late || push->step < f->round_step || !l->connected
-		|| !is_current(l, push->instance) || (l->flag[p] & REPORTED))
+		|| !is_current(l, push->instance) || (l->of[p].flag & REPORTED))
 		return;
-	if (!is_live(s, l) || (l->flag[p] & REFUSED))
+	if (!is_live(s, l) || (l->of[p].flag & REFUSED))
 		f->tallied = 0;
-	l->flag[p] = (l->flag[p] & MEMBER) | REPORTED;
+	l->of[p].flag = (l->of[p].flag & MEMBER) | REPORTED;
 	if (!f->tallied)
 		return;
-	if (l->flag[p] & MEMBER)
+	if (l->of[p].flag & MEMBER)
 		f->tally.reported++;
 }
 
@@ -96,7 +96,7 @@ static void open_round(struct dl_sync *s, uint32_t p, uint64_t step)
 
 	begin_round(s, p, step);
 	for (size_t i = 0; i < s->learners; i++) {
-		s->learner[i]->flag[p] = 0;
+		s->learner[i]->of[p].flag = 0;
 		if (is_live(s, s->learner[i]))
 			enlist(s, s->learner[i], p);
 	}
@@ -123,7 +123,7 @@ void consider_rounds(struct dl_sync *s)
 
 static int is_member(const struct learner *l, uint32_t p)
 {
-	return (l->flag[p] & (MEMBER | REFUSED)) == MEMBER;
+	return (l->of[p].flag & (MEMBER | REFUSED)) == MEMBER;
 }
 
 /* One that stalls after its push is not waited for, and may itself wait for the
@@ -131,7 +131,7 @@ static int is_member(const struct learner *l, uint32_t p)
 static int takes_part(
 	const struct dl_sync *s, const struct learner *l, uint32_t p)
 {
-	return is_live(s, l) || (l->connected && (l->flag[p] & REPORTED));
+	return is_live(s, l) || (l->connected && (l->of[p].flag & REPORTED));
 }
 
 static struct tally count(const struct dl_sync *s, uint32_t p)
@@ -144,7 +144,7 @@ static struct tally count(const struct dl_sync *s, uint32_t p)
 		if (!takes_part(s, l, p) || !is_member(l, p))
 			continue;
 		t.live++;
-		if (l->flag[p] & REPORTED)
+		if (l->of[p].flag & REPORTED)
 			t.reported++;
 	}
 	return t;
@@ -181,7 +181,7 @@ static void reach_quorum(struct dl_sync *s, struct fragment *f)
 static void enlist_others(struct dl_sync *s, uint32_t p)
 {
 	for (size_t i = 0; i < s->heres; i++)
-		if (s->here[i]->active && !(s->here[i]->flag[p] & MEMBER))
+		if (s->here[i]->active && !(s->here[i]->of[p].flag & MEMBER))
 			enlist(s, s->here[i], p);
 }
 
@@ -314,12 +314,12 @@ void close_round(struct dl_sync *s, uint32_t p)
 		if (is_member(l, p)) {
 			s->members++;
 			l->count.rounds++;
-			if (l->flag[p] & REPORTED) {
+			if (l->of[p].flag & REPORTED) {
 				s->reported++;
 				l->count.reported++;
 			}
 		}
-		l->flag[p] = 0;
+		l->of[p].flag = 0;
 	}
 	end_round(s, p);
 	if (f->round_step > f->step)
@@ -411,7 +411,7 @@ static void settle_merged(struct dl_sync *s, uint32_t p)
 
 		if (in && in->merged[p] < push->seq)
 			in->merged[p] = push->seq;
-		l->kept[p]--;
+		l->of[p].kept--;
 		l->count.merged_pushes++;
 		l->count.merged_steps += push->steps;
 		l->count.merged_tokens += push->tokens;
@@ -516,9 +516,9 @@ static void take(struct dl_sync *s, struct learner *l,
 		l->active = 1;
 		lives_change(s, l);
 	}
-	l->kept[ev->fragment] += taken != DL_TAKEN_LATE;
-	l->pushed_steps[ev->fragment] += ev->steps;
-	l->pushed_tokens[ev->fragment] += ev->tokens;
+	l->of[ev->fragment].kept += taken != DL_TAKEN_LATE;
+	l->of[ev->fragment].pushed_steps += ev->steps;
+	l->of[ev->fragment].pushed_tokens += ev->tokens;
 	remember_norm(&s->fragment[ev->fragment],
 		ev->norm * scale / (double)ev->steps);
 	if (scale < 1)
@@ -555,9 +555,9 @@ static void on_known_push(struct dl_sync *s, struct learner *l,
  * is no member of that round, unless a good push comes before the end. */
 static void excuse(struct dl_sync *s, struct learner *l, uint32_t p)
 {
-	if (l->flag[p] & REPORTED)
+	if (l->of[p].flag & REPORTED)
 		return;
-	l->flag[p] |= REFUSED;
+	l->of[p].flag |= REFUSED;
 	s->fragment[p].tallied = 0;
 }
 

@@ -70,6 +70,7 @@ void dl_sync_free(struct dl_sync *s)
 		free(f->part);
 	}
 	free(s->learner);
+	free(s->slot);
 	free(s->here);
 	free(s->fragment);
 	free(s->open);
@@ -277,7 +278,7 @@ int dl_sync_awaits(const struct dl_sync *s, uint32_t p, size_t i)
 {
 	const struct learner *l = s->learner[i];
 
-	return dl_sync_round(s, p) && is_live(s, l) && l->flag[p] == MEMBER;
+	return dl_sync_round(s, p) && is_live(s, l) && l->of[p].flag == MEMBER;
 }
 
 enum dl_refusal dl_sync_judge(const struct dl_sync *s,
