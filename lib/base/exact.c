@@ -25,13 +25,16 @@ static double split(double x, int *e)
 
 double dl_exact_log(double x)
 {
+	static const double odd[] = {1.0 / 23, 1.0 / 21, 1.0 / 19, 1.0 / 17,
+		1.0 / 15, 1.0 / 13, 1.0 / 11, 1.0 / 9, 1.0 / 7, 1.0 / 5,
+		1.0 / 3};
 	int e;
 	double m = split(x, &e), s = (m - 1) / (m + 1), square = s * s;
 	double sum = 0;
 
 	/* 2 artanh s */
-	for (int k = 23; k > 1; k -= 2)
-		sum = (sum + 1.0 / k) * square;
+	for (size_t i = 0; i < sizeof odd / sizeof *odd; i++)
+		sum = (sum + odd[i]) * square;
 	return e * ln2_high + (e * ln2_low + 2 * (s + s * sum));
 }
 
