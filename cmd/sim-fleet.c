@@ -406,6 +406,21 @@ static void parse(struct settings *s, int argc, char **argv)
 		cmd_usage("--tape: of one run, not of %u", s->runs);
 }
 
+/* Whole bytes or values, or as many as can be counted. */
+static uint64_t whole(double n)
+{
+	return n < 0x1p63 ? (uint64_t)n : UINT64_C(1) << 63;
+}
+
+static void set_sizes(struct dl_fleet_config *c, const struct fleet_learners *l)
+{
+	double values = l->values / c->sync.schedule.fragments;
+
+	c->elements = whole(values);
+	c->push_bytes = whole(values * sim_codec_bits(l->push) / 8);
+	c->global_bytes = whole(values * sim_codec_bits(l->global) / 8);
+}
+
 static void finish(struct settings *s)
 {
 	struct dl_fleet_config *c = &s->fleet;
@@ -421,6 +436,7 @@ static void finish(struct settings *s)
 				c->kill[i].learner);
 	if (s->same)
 		l->global = l->push;
+	set_sizes(c, l);
 	if (c->wait)
 		c->sync.min_h = 0;
 	if (!c->rounds && !c->steps && !c->tokens && !c->time_ns)

@@ -1,6 +1,7 @@
 /* The run: virtual time, what breaks when, and the books at the end. */
 #include "sim/fleet.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +35,8 @@ static struct event *make_event(struct world *w, enum what what)
 		w->free = e->next;
 	else
 		e = dl_alloc(sizeof *e);
-	*e = (struct event){.what = what};
+	memset(e, 0, offsetof(struct event, sync));
+	e->what = what;
 	return e;
 }
 
@@ -95,7 +97,18 @@ static void drop(struct world *w, struct event *e)
 	w->free = e;
 }
 
-static void deliver_up(struct world *w, const struct event *e)
+/* The syncer counts what it sent once that is applied. */
+static void count_down(struct world *w, struct event *e)
+{
+	struct waiting *x =
+		&w->node[e->m].link[e->s].waiting[e->sync.fragment];
+
+	e->sync.elements = x->sent * w->config->elements;
+	e->sync.bytes = x->sent * w->config->global_bytes;
+	x->sent = 0;
+}
+
+static void deliver_up(struct world *w, struct event *e)
 {
 	struct hub *h = &w->hub[e->s];
 	uint64_t clock = e->sync.clock;
@@ -106,6 +119,8 @@ static void deliver_up(struct world *w, const struct event *e)
 		hub_push(w, e);
 		return;
 	}
+	if (e->sync.kind == DL_EV_APPLIED)
+		count_down(w, e);
 	hub_event(w, e->s, &e->sync);
 	if (h->core && e->sync.kind == DL_EV_STEP &&
 		!w->node[e->m].config->liar && dl_sync_clock(h->core) < clock)
@@ -227,7 +242,7 @@ static void arrive(struct world *w, const struct event *e)
 	again->regrouped = 1;
 }
 
-static void happen(struct world *w, const struct event *e)
+static void happen(struct world *w, struct event *e)
 {
 	struct node *n = &w->node[e->m];
 

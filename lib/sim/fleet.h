@@ -49,6 +49,9 @@ struct dl_fleet_config {
 	 * later, or while they stand, is one such change. 0: nobody does. */
 	int64_t regroup_ns, gather_ns;
 	uint32_t syncers; /* fragment p is served by p mod syncers */
+	/* What the syncer hears of a fragment's size: values, bytes of a push
+	 * and of a global. */
+	uint64_t elements, push_bytes, global_bytes;
 	int64_t merge_ns;
 	/* Mean times between (0: never) and how long each lasts. */
 	int64_t death_ns, down_ns; /* a learner's process */

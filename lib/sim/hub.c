@@ -306,16 +306,15 @@ static void ask_to_wake(struct world *w, struct hub *h)
 	e->gen = h->gen;
 }
 
-void hub_event(struct world *w, uint32_t s, const struct dl_sync_event *ev)
+void hub_event(struct world *w, uint32_t s, struct dl_sync_event *ev)
 {
 	struct hub *h = &w->hub[s];
-	struct dl_sync_event now = *ev;
 	struct dl_sync_action a;
 
-	now.now = w->now;
+	ev->now = w->now;
 	if (!s && w->config->heard)
-		w->config->heard(w->config->ctx, &now);
-	dl_sync_event(h->core, &now);
+		w->config->heard(w->config->ctx, ev);
+	dl_sync_event(h->core, ev);
 	while (h->core && dl_sync_next(h->core, &a))
 		carry_out(w, h, &a);
 	if (!h->core)
@@ -337,15 +336,14 @@ void hub_wake(struct world *w, uint32_t s)
 }
 
 /* A push has arrived whole. */
-void hub_push(struct world *w, const struct event *e)
+void hub_push(struct world *w, struct event *e)
 {
 	struct hub *h = &w->hub[e->s];
-	struct dl_sync_event ev = e->sync;
 
-	ev.push = hold(w, h, e->record);
+	e->sync.push = hold(w, h, e->record);
 	h->push = e;
 	h->answers = 0;
-	hub_event(w, e->s, &ev);
+	hub_event(w, e->s, &e->sync);
 	h->push = NULL;
 	if (h->answers != 1)
 		dl_ledger_fault(&w->ledger, "%d answers to a push", h->answers);

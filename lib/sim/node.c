@@ -167,6 +167,8 @@ static void do_copy(
 		.steps = a->steps,
 		.tokens = a->tokens,
 		.norm = draw_norm(w, a->steps),
+		.elements = w->config->elements,
+		.bytes = w->config->push_bytes,
 	};
 	if (chance(w, w->config->copy_fails))
 		n->broken = 1;
@@ -320,13 +322,12 @@ static void carry_out(
 }
 
 static void tell_core(
-	struct world *w, struct node *n, const struct dl_learn_event *ev)
+	struct world *w, struct node *n, struct dl_learn_event *ev)
 {
-	struct dl_learn_event now = *ev;
 	struct dl_learn_action a;
 
-	now.now = w->now;
-	dl_learn_event(n->core, &now);
+	ev->now = w->now;
+	dl_learn_event(n->core, ev);
 	while (n->core && dl_learn_next(n->core, &a))
 		carry_out(w, n, &a);
 }
@@ -355,7 +356,7 @@ static void tell_failures(struct world *w, struct node *n)
 		node_trainer_dies(w, (uint32_t)(n - w->node));
 }
 
-void node_event(struct world *w, uint32_t m, const struct dl_learn_event *ev)
+void node_event(struct world *w, uint32_t m, struct dl_learn_event *ev)
 {
 	struct node *n = &w->node[m];
 

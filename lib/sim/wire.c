@@ -105,6 +105,7 @@ static struct waiting *take_turn(struct world *w, struct node *n,
 		x->event->learn.syncer = syncer;
 		return NULL;
 	}
+	x->sent++;
 	x->begins = later(site->down_free, w->now);
 	site->down_free = x->begins + n->config->global_ns;
 	return x;

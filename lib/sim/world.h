@@ -19,10 +19,12 @@ struct site {
 	int64_t up_free, down_free;
 };
 
-/* A global fragment that waits for the link: a newer one replaces it. */
+/* Globals of a fragment: one that waits for the link is replaced by a newer
+ * one. */
 struct waiting {
 	int64_t begins;
 	struct event *event; /* good until it begins */
+	uint64_t sent;	     /* that the learner has not applied yet */
 };
 
 /* A connection of a learner to a syncer; gen tells it from earlier ones. */
@@ -118,13 +120,13 @@ struct event {
 	int lie;       /* made up: must be refused */
 	int regrouped; /* BORN: others know of it */
 	int64_t down;
-	union {
-		struct dl_sync_event sync;
-		struct dl_learn_event learn;
-	};
 	struct dl_version *versions, *origins; /* owned; or NULL */
 	uint64_t *seqs;
 	struct event *next; /* of the free ones */
+	union {		    /* of messages; not zeroed before */
+		struct dl_sync_event sync;
+		struct dl_learn_event learn;
+	};
 };
 
 struct world {
@@ -173,15 +175,16 @@ void node_born(struct world *w, uint32_t m);
 /* Mean time until a process that ended has a successor. */
 int64_t node_away(const struct world *w, uint32_t m);
 void node_die(struct world *w, uint32_t m, int64_t down);
-void node_event(struct world *w, uint32_t m, const struct dl_learn_event *ev);
+/* Here and below, ev is told when it is. */
+void node_event(struct world *w, uint32_t m, struct dl_learn_event *ev);
 void node_step(struct world *w, uint32_t m);
 void node_trainer_dies(struct world *w, uint32_t m);
 void node_check(struct world *w, uint32_t m);
 
 /* hub.c */
 void hub_start(struct world *w, uint32_t s);
-void hub_push(struct world *w, const struct event *e);
-void hub_event(struct world *w, uint32_t s, const struct dl_sync_event *ev);
+void hub_push(struct world *w, struct event *e);
+void hub_event(struct world *w, uint32_t s, struct dl_sync_event *ev);
 void hub_plain(struct world *w, uint32_t s, enum dl_sync_event_kind kind);
 void hub_commit(struct world *w, uint32_t s, uint32_t p);
 void hub_wake(struct world *w, uint32_t s);

@@ -140,6 +140,20 @@ relative() {
 	done
 }
 
+# A fragment has 1M values.
+@test "a tape tells how much was sent" {
+	cd "$BATS_TEST_TMPDIR"
+	dl-sim fleet -m 2 --model 24M --push int4 --global bf16 --steps 200 \
+		--tape tape
+	all=$(dl-stat -t tape | sed 's/^# name/learner/;s/^\*/total/')
+	pushes=$(echo "$all" | field total pushes)
+	at_least "$pushes" 300
+	[ "$(echo "$all" | field total up)" = $((pushes * 515625)) ]
+	[ "$(echo "$all" | field total down)" = \
+		$(($(grep -c '"event":"applied"' tape) * 2000000)) ]
+	[ "$(echo "$all" | field total down-x)" = 2 ]
+}
+
 @test "the clock follows the fastest" {
 	at_least "$(dl-sim fleet -t 1s,3s --time 1000s | field total clock)" 950
 }
