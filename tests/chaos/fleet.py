@@ -1,9 +1,7 @@
-"""A fleet and what dl-sim fleet says of it: learners of two speeds, with jumps
-and some of them killed, and in lock-step; the same figures from both tapes. How
-long processes take to start is measured, and dl-sim is told.
+"""A fleet and what dl-sim fleet says of it: learners of two speeds, some of
+which are killed, with jumps and in lock-step; the same figures from both tapes.
+When each process made its first step is measured, and dl-sim is told.
 """
-
-import statistics
 
 import abreast
 import figures
@@ -56,42 +54,44 @@ def measure(options, run, path, end):
             for name, column in FIGURES.items()}
 
 
-def kills(run, lines, done, began):
-    """As dl-sim fleet is told of them: back is who has joined again."""
-    for fault, at, _ in done:
-        back = next((line["now"] for line in tape.events(lines, "join")
-                     if line["learner"] == fault.target and line["now"] > at),
-                    lines[-1]["now"])
-        yield "--kill"
-        yield (f"{run.names.index(fault.target)}:{(at - began) / 1e9:.3f}s:"
-               f"{(back - at) / 1e9:.3f}s")
-
-
-def joining(options, run, lines, began):
-    """Median seconds from the join of one that was killed to the begin of its
-    first step."""
-    pace, joined, took = dict(zip(run.names, step_times(options))), {}, {}
-    for line in tape.events(lines, "join"):
-        if line["now"] > began:
-            joined.setdefault((line["learner"], line["instance"]), line["now"])
+def lives(options, run, lines):
+    """When the first step of each life of each learner began."""
+    pace = dict(zip(run.names, step_times(options)))
+    begins, seen = {name: [] for name in run.names}, set()
     for line in tape.events(lines, "step"):
-        who = line["learner"], line["instance"]
-        if who in joined:
-            took.setdefault(who, (line["now"] - joined[who]) / 1e9 -
-                            line["steps"] * pace[who[0]])
-    return max(0, statistics.median(took.values() or [0]))
+        name, instance = line["learner"], line["instance"]
+        if instance not in seen:
+            seen.add(instance)
+            begins[name].append(line["now"] - line["steps"] * pace[name] * 1e9)
+    return begins
 
 
-def simulate(options, run, done, began, more):
+def kills(run, begins, done, zero, end):
+    """As dl-sim fleet is told of them. Who is killed is away until it trains
+    again, however long this machine took to start it; and who came later than
+    the first, at zero, was away until then."""
+    for i, name in enumerate(run.names):
+        deaths = [at for fault, at, _ in done if fault.target == name]
+        for at in zero, *deaths:
+            back = next((t for t in begins[name] if t >= at), end)
+            yield "--kill"
+            yield f"{i}:{(at - zero) / 1e9:.3f}s:{(back - at) / 1e9:.3f}s"
+
+
+def simulate(options, run, done, end, more):
+    """Until end; returns how many seconds that are."""
     lines = tape.read(run.whole_tape())
+    begins = lives(options, run, lines)
+    zero = min(t for all_of in begins.values() for t in all_of)
+    seconds = (end - zero) / 1e9
     run.call("dl-sim", "fleet", "-m", str(len(run.names)), "-t",
              ",".join(f"{t}s" for t in step_times(options)), "-n",
              str(abreast.FRAGMENTS), "-H", str(H), "--apply", "carry",
              "--delay", "1ms", "--transfer", "1ms", "--jitter", "0.01",
-             "--merge", "5ms", "--join",
-             f"{joining(options, run, lines, began):.3f}s", "--time",
-             f"{options.seconds}s", "--tape", "fleet.tape", *more,
-             *kills(run, lines, done, began))
+             "--merge", "5ms", "--time", f"{seconds:.3f}s", "--tape",
+             "fleet.tape", *more,
+             *kills(run, begins, done, zero, lines[-1]["now"]))
+    return seconds
 
 
 def fleet(options, folder):
@@ -100,7 +100,7 @@ def fleet(options, folder):
                            options.down, {"kill": 1}, {})
     lock_step = ["--wait", "--grace", "none", "--quorum", str(len(names))]
     kinds = {"jumps": [], "lock-step": lock_step}
-    troubles = [faults, []]
+    troubles = [faults, faults]
     runs = [abreast.make(options, folder, kind, names, ["-H", str(H), *serve])
             for kind, serve in kinds.items()]
     for run in runs:
@@ -111,10 +111,10 @@ def fleet(options, folder):
           f"{options.seconds:.0f} s")
     print(f"# {'run':9} {'figure':14} {'real':>8} {'fleet':>8}")
     for (kind, serve), run, hand in zip(kinds.items(), runs, hands):
-        simulate(options, run, hand.done, began, serve)
-        real = measure(options, run, "whole.tape",
-                       began + options.seconds * 1e9)
-        said = measure(options, run, "fleet.tape", options.seconds * 1e9)
+        end = began + options.seconds * 1e9
+        seconds = simulate(options, run, hand.done, end, serve)
+        real = measure(options, run, "whole.tape", end)
+        said = measure(options, run, "fleet.tape", seconds * 1e9)
         for name in FIGURES:
             print(f"  {kind:9} {name:14} {real[name]:8.3f} {said[name]:8.3f}")
             if abs(real[name] - said[name]) > NEAR * said[name]:
