@@ -5,7 +5,7 @@
 # file, no socket, no lock, no output.
 
 allowed='dl_alloc dl_alloc_array dl_resize free
-memcpy memmove memset memcmp strcmp strlen qsort
+memchr memcpy memmove memset memcmp strcmp strlen qsort
 ceil exp fabs floor fmax fmin llround log sqrt'
 
 # The symbols of that nm type in the two rooms.
