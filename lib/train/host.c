@@ -181,6 +181,19 @@ static int owes(const struct dl_host *h)
 	return h->phase == STARTING || h->phase == TRAINING || h->unanswered;
 }
 
+static void send_orders(struct dl_host *h)
+{
+	while (h->voice >= 0 && h->out.len) {
+		ssize_t n =
+			send(h->voice, h->out.data, h->out.len, MSG_NOSIGNAL);
+
+		if (n <= 0)
+			break;
+		dl_buf_drop(&h->out, (size_t)n);
+	}
+}
+
+/* Sent at once: the caller's next work should not keep the trainer waiting. */
 static void say(struct dl_host *h, const char *fmt, va_list ap)
 {
 	char line[DL_LINE_MAX];
@@ -196,6 +209,7 @@ static void say(struct dl_host *h, const char *fmt, va_list ap)
 		h->unanswered++;
 	dl_buf_str(&h->out, line);
 	dl_buf_byte(&h->out, '\n');
+	send_orders(h);
 	watch(h);
 }
 
@@ -299,14 +313,16 @@ static void pass_deadline(struct dl_host *h, int64_t now)
 		end(h, KILLED, INT64_MAX);
 }
 
-/* The trainer closed its end: it is about to exit, or should be. */
+/* The trainer closed its end: it is about to exit, or should be. One that was
+ * asked to stop has its time for that: launchers may be slow to see that what
+ * they launched has exited. */
 static void hear_end(struct dl_host *h, int64_t now)
 {
 	shut(h, &h->voice);
-	if (h->ending == NOT)
-		dl_fail(&h->why, DL_PROTOCOL, "trainer: closed its end");
-	if (h->ending < LEAVING)
-		end(h, LEAVING, now + LEAVE_NS);
+	if (h->ending != NOT)
+		return;
+	dl_fail(&h->why, DL_PROTOCOL, "trainer: closed its end");
+	end(h, LEAVING, now + LEAVE_NS);
 }
 
 static void broken(struct dl_host *h, int64_t now, const char *line)
@@ -421,12 +437,7 @@ static void move_bytes(struct dl_host *h, int64_t now)
 	ssize_t n;
 
 	find_voice(h);
-	while (h->voice >= 0 && h->out.len) {
-		n = send(h->voice, h->out.data, h->out.len, MSG_NOSIGNAL);
-		if (n <= 0)
-			break;
-		dl_buf_drop(&h->out, (size_t)n);
-	}
+	send_orders(h);
 	while (h->voice >= 0 && h->in.len <= DL_LINE_MAX) {
 		dl_buf_reserve(&h->in, DL_LINE_MAX);
 		n = recv(h->voice, h->in.data + h->in.len, DL_LINE_MAX, 0);

@@ -243,6 +243,43 @@ static void test_stubborn(void)
 	dl_host_free(h);
 }
 
+/* Orders are not kept until the caller has time for the trainer. */
+static void test_at_once(void)
+{
+	struct dl_host *h = start_shell("echo ready 1 >&4; read -r line <&3\n"
+					": >\"$DL_TRAINER.heard\"; echo ok >&4;"
+					"exec sleep 60",
+		1);
+	char *heard = dl_sprintf("%s/trainer.heard", scratch.path);
+	int64_t end = dl_now() + 20 * DL_SECOND;
+	struct dl_host_event ev;
+
+	next(h, &ev);
+	dl_host_say(h, "load /x");
+	while (access(heard, F_OK) && dl_now() < end)
+		usleep(1000);
+	ok(!access(heard, F_OK), "an order is heard at once");
+	dl_host_free(h);
+	free(heard);
+}
+
+/* It takes longer than one has that closes its end unasked. */
+static void test_launcher(void)
+{
+	struct dl_host *h = start_shell("echo ready 1 >&4; read -r line <&3\n"
+					"echo ok >&4; exec 3>&- 4>&-;"
+					"sleep 2.5",
+		20 * DL_SECOND);
+	struct dl_host_event ev;
+
+	next(h, &ev);
+	dl_host_stop(h, dl_now());
+	ok(next(h, &ev) == DL_HOST_ANSWER && next(h, &ev) == DL_HOST_DIED &&
+			!ev.err.code,
+		"a launcher that is slow to see the end has its time");
+	dl_host_free(h);
+}
+
 /* This program as a trainer that uses the socket and closes 3 and 4. */
 static int be_trainer(void)
 {
@@ -339,6 +376,8 @@ int main(int argc, char **argv)
 	test_hang();
 	test_faults();
 	test_stubborn();
+	test_at_once();
+	test_launcher();
 	test_socket();
 	test_missing();
 	test_scratch();
