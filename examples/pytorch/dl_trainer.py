@@ -12,15 +12,22 @@ Copy this file beside your program; it needs nothing but torch.
 Without a learner (no DL_TRAINER in the environment) the loop counts 0, 1, 2 ...
 and dl.step does nothing, so one program serves both. dl.slot and dl.seed say
 which data are this learner's; dl.since is the clock at which the optimizer last
-began anew, from where a warm-up counts. Of several processes that are one
-learner (torchrun), rank 0 talks and the others follow its orders.
+began anew, from where a warm-up counts.
 
-Tensors of the layout that are not F32 on the model's side have an F32 master
-here, so that what the run adds is not lost in their rounding. Files that come
-from others are safetensors and are checked in full before anything changes;
-nothing is ever unpickled.
+Of several processes on one machine that are one learner (torchrun), rank 0 talks
+and the others follow its orders; they see to it that all make the same steps,
+as DistributedDataParallel does, and give its model.module to Trainer.
+
+The layout says which tensors take part in the run: what it does not list, such
+as a frozen trunk, stays as it is, and what is tied is in it once. Those of F16
+or BF16 have an F32 master here, so that what the run adds is not lost in their
+rounding. Files that come from others are safetensors and are checked in full
+before anything changes; nothing is ever unpickled.
 """
 
+import collections
+import copy
+import datetime
 import json
 import math
 import os
@@ -68,13 +75,14 @@ def read_header(f, path):
     return entries, meta, 8 + n
 
 
-def read(path):
-    """A safetensors file: tensors that share one buffer, and its metadata."""
+def read(path, room=None):
+    """A safetensors file: tensors that share one buffer, and its metadata. The
+    buffer is room, if that is large enough: new memory costs time."""
     with open(path, "rb") as f:
         entries, meta, at = read_header(f, path)
         size = entries[-1][1]["data_offsets"][1] if entries else 0
-        data = bytearray(size)
-        if f.readinto(data) != size:
+        data = room if room and len(room) >= size else bytearray(size)
+        if f.readinto(memoryview(data)[:size]) != size:
             raise ValueError(f"{path}: ends early")
     out = {}
     for name, t in entries:
@@ -106,7 +114,6 @@ class File:
         start = 8 + len(text)
         self.bytes = bytearray(start + at)
         self.bytes[:start] = struct.pack("<Q", len(text)) + text
-        self.names = [name for name, _, _ in like]
         self.views = {}
         for name, dtype, shape in like:
             first, end = head[name]["data_offsets"]
@@ -114,8 +121,6 @@ class File:
                 self.bytes, dtype=dtype, offset=start + first,
                 count=(end - first) // size_of(dtype),
             ).reshape(shape) if end > first else torch.empty(shape, dtype=dtype)
-        self.flat = torch.frombuffer(
-            self.bytes, dtype=torch.uint8, offset=start, count=at)
 
     def write(self, path):
         with open(path, "r+b" if os.path.exists(path) else "wb") as f:
@@ -123,76 +128,124 @@ class File:
             f.truncate()
 
 
+def write(path, values):
+    """A safetensors file of these tensors."""
+    file = File([(name, t.dtype, t.shape) for name, t in values.items()], {})
+    for name, t in values.items():
+        file.views[name].copy_(t.detach())
+    file.write(path)
+
+
+def kinds_of(optimizer):
+    """The names of the tensors that it keeps for each parameter, as a step on
+    one number shows."""
+    group = optimizer.param_groups[0]
+    one = torch.ones(1, device=group["params"][0].device, requires_grad=True)
+    one.grad = torch.ones_like(one)
+    probe = copy.copy(optimizer)
+    probe.state = collections.defaultdict(dict)
+    probe.param_groups = [{**group, "params": [one]}]
+    probe.step()
+    return sorted(key for key, t in probe.state[one].items()
+                  if torch.is_tensor(t) and t.shape == one.shape)
+
+
 class Trainer:
     def __init__(self, model, optimizer):
         self.optimizer = optimizer
-        self.tensors = dict(model.named_parameters())
-        self.parameters = dict(self.tensors)
-        for name, t in model.named_buffers():
-            if name in model.state_dict():
-                self.tensors[name] = t
+        # Parameters and buffers; what is tied is there by each of its names.
+        self.tensors = {name: t for name, t in
+                        model.state_dict(keep_vars=True).items()
+                        if torch.is_tensor(t)}
         self.clock = self.since = self.updates = self.tokens = 0
         self.slot = int(os.environ.get("DL_SLOT", 0))
         self.seed = int(os.environ.get("DL_SEED", 0))
-        self.master = {}  # name: (F32 on the CPU, the tensor as it was then)
         self.files = {}
         self.lost = self.steps = 0
         self.began = self.boundary = None
-        self.stopped = False
-        self.rank, self.ranks = 0, 1
+        self.rank, self.group = 0, None
         if torch.distributed.is_available() and torch.distributed.is_initialized():
             self.rank = torch.distributed.get_rank()
-            self.ranks = torch.distributed.get_world_size()
+            self.group = torch.distributed.new_group(
+                backend="gloo", timeout=datetime.timedelta(days=1000))
         self.learning = "DL_TRAINER" in os.environ
         if self.learning:
             self.read_layout()
+            self.find_others()
         if self.learning and not self.rank:
-            link = socket.socket(socket.AF_UNIX)
-            link.connect(os.environ["DL_TRAINER"])
-            self.heard, self.said = link.makefile("r"), link.makefile("w")
+            self.link = socket.socket(socket.AF_UNIX)
+            self.link.connect(os.environ["DL_TRAINER"])
+            self.heard, self.said = self.link.makefile("r"), self.link.makefile("w")
             self.say("ready 1")
 
     def read_layout(self):
         self.fragments = {}
-        with open(os.environ["DL_LAYOUT"]) as f:
+        self.name = {}  # of a tensor, by its id: the layout's if it has one
+        with open(os.environ["DL_LAYOUT"], encoding="utf-8") as f:
             for line in f:
                 if line.startswith("#"):
                     continue
                 name, _, shape, _, p, rule = line.rstrip("\n").split("\t")[:6]
-                if rule.startswith("alias"):
-                    continue
-                if name not in self.tensors:
-                    raise SystemExit(f"the run has a tensor {name}, this model not")
-                self.fragments.setdefault(int(p), []).append(name)
-        for names in self.fragments.values():
-            for name in names:
-                t = self.tensors[name]
-                if t.dtype != torch.float32 and t.is_floating_point():
-                    self.keep_master(name, t.detach().float().cpu())
+                if not rule.startswith("alias="):
+                    self.take_part(name, shape)
+                    self.fragments.setdefault(int(p), []).append(name)
+        sizes = [sum(self.tensors[n].numel() for n in names)
+                 for names in self.fragments.values()]
+        self.room = bytearray(4 * max(sizes))  # for what comes
+        self.master = {
+            n: self.tensors[n].detach().float().cpu() for n in self.name.values()
+            if self.tensors[n].dtype in (torch.float16, torch.bfloat16)}
+
+    def take_part(self, name, shape):
+        t = self.tensors.get(name)
+        if t is None:
+            raise SystemExit(f"the run has a tensor {name}, this model not")
+        if "x".join(map(str, t.shape)) != shape.strip("-"):
+            raise SystemExit(f"{name} is {shape} in the run, "
+                             f"{list(t.shape)} in this model")
+        other = self.name.setdefault(id(t), name)
+        if other != name:
+            raise SystemExit(f"{other} and {name} are one tensor: "
+                             f"dl-frag plan --alias {name}={other}")
+
+    def find_others(self):
+        """What a state holds beside the run's tensors: not what is frozen,
+        which all have, nor what is tied, twice."""
+        for name, t in self.tensors.items():
+            frozen = isinstance(t, torch.nn.Parameter) and not t.requires_grad
+            if not frozen:
+                self.name.setdefault(id(t), name)
+        self.parameters = {
+            self.name[id(p)]: p for group in self.optimizer.param_groups
+            for p in group["params"] if p.requires_grad and id(p) in self.name}
 
     # The loop.
 
     def __iter__(self):
         self.began = time.monotonic()
-        while not self.stopped:
-            if self.learning and not self.obey():
-                break
+        while not self.learning or self.obey():
             yield self.clock
             if not self.learning:
                 self.clock += 1
         self.report()
 
     def step(self, tokens, loss):
-        """One inner step is done, on so many tokens, with that mean loss."""
+        """One inner step is done, on so many tokens of this process, with that
+        mean loss of theirs."""
+        if not self.learning:
+            return
+        loss = float(loss)  # waits for the device
+        self.boundary = time.monotonic()
+        if self.group:
+            sums = torch.tensor([tokens, tokens * loss], dtype=torch.float64)
+            torch.distributed.all_reduce(sums, group=self.group)
+            tokens, loss = int(sums[0]), float(sums[1] / sums[0])
         self.steps += 1
-        self.tokens += tokens
+        self.clock += 1
         self.updates += 1
-        if self.learning:
-            loss = float(loss)  # waits for the device
-            self.boundary = time.monotonic()
-            self.clock += 1
-            if not self.rank:
-                self.say(f"step {tokens} {loss:.6f}")
+        self.tokens += tokens
+        if not self.rank:
+            self.say(f"step {tokens} {loss:.6f}")
 
     def report(self):
         spent = time.monotonic() - self.began
@@ -208,10 +261,19 @@ class Trainer:
         self.said.flush()
 
     def hear(self):
+        """The next order, to all processes of this learner."""
         line = [None if self.rank else self.heard.readline()]
-        if self.ranks > 1:
-            torch.distributed.broadcast_object_list(line)
+        if self.group:
+            torch.distributed.broadcast_object_list(line, group=self.group)
         return line[0].split()
+
+    def agree(self, answer):
+        """The answer of all: the first that is not ok."""
+        answers = [answer]
+        if self.group:
+            answers *= torch.distributed.get_world_size()
+            torch.distributed.all_gather_object(answers, answer, group=self.group)
+        return next((a for a in answers if a != "ok"), "ok")
 
     def obey(self):
         """Orders, until one is to make a step; False: to stop."""
@@ -221,23 +283,24 @@ class Trainer:
                 if self.boundary:
                     self.lost += time.monotonic() - self.boundary
                 return True
-            answer = "ok"
-            if verb not in ("stop", "end"):
-                try:
-                    getattr(self, "do_" + verb)(*words)
-                except Exception as error:
-                    answer = f"error {verb}: {error!r}"[:1000].replace("\n", " ")
-            if not self.rank and verb != "end":
-                self.say(answer)
             if verb in ("stop", "end"):
+                if verb == "stop" and not self.rank:
+                    self.say("ok")
                 return False
+            answer = "ok"
+            try:
+                getattr(self, "do_" + verb)(*words)
+            except Exception as error:
+                answer = f"error {verb}: {error!r}"[:1000].replace("\n", " ")
+            answer = self.agree(answer)
+            if not self.rank:
+                self.say(answer)
 
     def do_load(self, path):
         if os.path.isdir(path):
             path = os.path.join(path, "model.safetensors")
         data, _ = read(path)
-        names = [n for names in self.fragments.values() for n in names]
-        self.put(self.check(data, names))
+        self.put(self.check(data, self.merged()))
 
     def do_send(self, p, path):
         names = self.fragments[int(p)]
@@ -245,20 +308,20 @@ class Trainer:
             self.files[p] = File(
                 [(n, torch.float32, self.tensors[n].shape) for n in names],
                 {"dl.format": "1", "dl.kind": "params", "dl.fragment": p})
-        self.gather(self.files[p], names)
+        values = self.take(names)
         if not self.rank:
+            for name, t in values.items():
+                self.files[p].views[name].copy_(t)
             self.files[p].write(path)
 
     def do_apply(self, p, path, how, a=0):
-        if how not in ("set", "add", "blend"):
-            raise ValueError(f"there is no {how}")
-        names = self.fragments[int(p)]
-        data = self.check(read(path)[0], names)
         a = float(a)
-        if how != "set":
-            for name in names:
-                new, old = data[name], self.value(name)
-                data[name] = old + new if how == "add" else a * old + (1 - a) * new
+        keep, add = {"set": (0, 1), "add": (1, 1), "blend": (a, 1 - a)}[how]
+        names = self.fragments[int(p)]
+        data = self.check(read(path, self.room)[0], names)
+        if keep:
+            for name, old in self.take(names).items():
+                data[name].mul_(add).add_(old, alpha=keep)
         self.put(data)
 
     def do_clock(self, s, fresh=None):
@@ -268,8 +331,7 @@ class Trainer:
             self.optimizer.state.clear()
 
     def do_save(self, path):
-        if not self.rank:
-            self.write_state(path)
+        self.write_state(path)
 
     do_export = do_save
 
@@ -281,30 +343,39 @@ class Trainer:
         data, meta = read(path)
         counters = [int(meta[key]) for key in
                     ("dl.step", "dl.since", "dl.updates", "dl.tokens")]
-        names = [n for n in self.tensors if n in data or n in self.in_layout()]
-        values = self.check(data, names)
-        moments = {}
-        for name, p in self.parameters.items():
-            for key in {n[: -len(name) - 1] for n in data
-                        if n.endswith("." + name) and n not in self.tensors}:
-                moment = data[f"{key}.{name}"]
-                if moment.shape != p.shape:
-                    raise ValueError(f"{key}.{name} has another shape")
-                moments.setdefault(p, {})[key] = moment
+        merged = set(self.merged())
+        values = self.check(data, [n for n in self.name.values()
+                                   if n in data or n in merged])
+        state = self.check_moments(data, counters[2])
         self.put(values)
         self.clock, self.since, self.updates, self.tokens = counters
-        self.optimizer.state.clear()
-        for p, state in moments.items() if self.updates else ():
-            for key, moment in state.items():
-                self.optimizer.state[p][key] = moment.to(p.device, p.dtype).clone()
-            self.optimizer.state[p]["step"] = torch.tensor(float(self.updates))
+        self.optimizer.load_state_dict({**self.optimizer.state_dict(),
+                                        "state": state})
 
     do_import = do_restore
 
+    def check_moments(self, data, updates):
+        """The optimizer's state: all moments of all parameters, or, when there
+        were no updates, none."""
+        state = {}
+        if not updates:
+            return state
+        order = [p for group in self.optimizer.param_groups for p in group["params"]]
+        index = {id(p): i for i, p in enumerate(order)}
+        kinds = kinds_of(self.optimizer)
+        for name, p in self.parameters.items():
+            state[index[id(p)]] = of = {"step": torch.tensor(float(updates))}
+            for kind in kinds:
+                t = data.get(f"{kind}.{name}")
+                if t is None or t.shape != p.shape:
+                    raise ValueError(f"there is no {kind}.{name} of its shape")
+                of[kind] = t
+        return state
+
     # Values.
 
-    def in_layout(self):
-        return {n for names in self.fragments.values() for n in names}
+    def merged(self):
+        return [n for names in self.fragments.values() for n in names]
 
     def check(self, data, names):
         for name in names:
@@ -314,55 +385,51 @@ class Trainer:
                 raise ValueError(f"{name} has another shape")
         return {name: data[name] for name in names}
 
-    def keep_master(self, name, value):
-        self.master[name] = value, self.tensors[name].detach().clone()
-
-    def value(self, name):
-        """In F32, on the CPU: where there is a master, that and what the steps
-        since have added."""
-        t = self.tensors[name].detach()
-        if name not in self.master:
-            return t.float().cpu()
-        master, then = self.master[name]
-        moved = (t.float() - then.float()).cpu()
-        return master + moved
-
-    def gather(self, file, names):
-        """Values into the file: one copy from the device."""
-        same = [n for n in names if n not in self.master]
-        parts = [self.tensors[n].detach() for n in same]
-        if parts and parts[0].is_cuda:
+    def take(self, names):
+        """Values by name, of which some are the model's own tensors. One copy
+        from the device."""
+        parts = [self.tensors[n].detach() for n in names]
+        if {t.device.type for t in parts} == {"cuda"}:
             host = torch.cat([t.float().reshape(-1) for t in parts]).cpu()
             parts = [h.reshape(t.shape) for h, t in
                      zip(host.split([t.numel() for t in parts]), parts)]
-        for name, t in zip(same, parts):
-            file.views[name].copy_(t)
-        for name in set(names) - set(same):
-            file.views[name].copy_(self.value(name))
+        return {n: self.settle(n, t) if n in self.master else t
+                for n, t in zip(names, parts)}
+
+    def settle(self, name, t):
+        """Adds to the master what steps have added to the tensor, t, which was
+        the master's rounding, and is again. In F32, on the CPU."""
+        master, tensor = self.master[name], self.tensors[name]
+        master += t.cpu().float() - master.to(tensor.dtype).float()
+        with torch.no_grad():
+            tensor.copy_(master)
+        return master
 
     def put(self, values):
         with torch.no_grad():
             for name, value in values.items():
                 self.tensors[name].copy_(value)
                 if name in self.master:
-                    self.keep_master(name, value.float().clone())
+                    self.master[name].copy_(value)
 
     def write_state(self, path):
-        """Parameters, the optimizer's tensors by name, counters."""
-        like, data = [], {}
-        for name, t in self.tensors.items():
-            mine = name in self.in_layout()
-            data[name] = self.value(name) if name in self.master else t.detach()
-            like.append((name, torch.float32 if mine else t.dtype, t.shape))
+        """Values, the optimizer's tensors by name, counters. What no step has
+        touched has moments of zero."""
+        data = {n: self.take([n])[n] for n in self.name.values()}
+        merged = set(self.merged())
+        like = [(n, torch.float32 if n in merged else self.tensors[n].dtype, t.shape)
+                for n, t in data.items()]
+        kinds = kinds_of(self.optimizer) if self.updates else []
         for name, p in self.parameters.items():
-            for key, t in self.optimizer.state.get(p, {}).items():
-                if torch.is_tensor(t) and t.shape == p.shape and key != "step":
-                    data[f"{key}.{name}"] = t
-                    like.append((f"{key}.{name}", torch.float32, t.shape))
+            for kind in kinds:
+                like.append((f"{kind}.{name}", torch.float32, p.shape))
+                if kind in self.optimizer.state[p]:
+                    data[f"{kind}.{name}"] = self.optimizer.state[p][kind]
         file = File(like, {
             "dl.format": "1", "dl.kind": "state", "dl.step": str(self.clock),
             "dl.since": str(self.since), "dl.updates": str(self.updates),
             "dl.tokens": str(self.tokens)})
         for name, t in data.items():
             file.views[name].copy_(t)
-        file.write(path)
+        if not self.rank:
+            file.write(path)

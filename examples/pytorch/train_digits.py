@@ -7,6 +7,13 @@ scikit-learn's digits.csv.gz (README.md says where it is found).
     dl-learn LINK -- python3 train_digits.py DATA
     python3 train_digits.py --steps 200 DATA            # alone
     python3 train_digits.py --eval MODEL DATA           # accuracy on the last sixth
+
+The last layer alone, on a trunk that is frozen:
+
+    dl-frag plan --skip '[0-7].*' TRUNK >layout.tsv
+    dl-sync serve --layout layout.tsv ... TRUNK
+    dl-learn LINK -- python3 train_digits.py --trunk TRUNK DATA
+    python3 train_digits.py --trunk TRUNK --eval FINAL DATA
 """
 import argparse
 import gzip
@@ -39,13 +46,12 @@ def read_digits(path):
 def accuracy(model, pictures, digits):
     model.eval()
     with torch.no_grad():
-        right = (model(pictures).argmax(1) == digits).float().mean().item()
-    model.train()
-    return right
+        return (model(pictures).argmax(1) == digits).float().mean().item()
 
 
 def train(o, model, pictures, digits):
-    optimizer = torch.optim.AdamW(model.parameters(), lr=o.lr)
+    optimizer = torch.optim.AdamW(
+        [p for p in model.parameters() if p.requires_grad], lr=o.lr)
     dl = dl_trainer.Trainer(model, optimizer)
     draw = torch.Generator()
     for clock in dl:
@@ -60,14 +66,6 @@ def train(o, model, pictures, digits):
         dl.step(o.batch, loss)
 
 
-def write(model, path):
-    values = model.state_dict()
-    file = dl_trainer.File([(n, t.dtype, t.shape) for n, t in values.items()], {})
-    for name, t in values.items():
-        file.views[name].copy_(t)
-    file.write(path)
-
-
 def main():
     a = argparse.ArgumentParser()
     a.add_argument("--init", metavar="MODEL", help="write a model to begin with")
@@ -76,16 +74,21 @@ def main():
     a.add_argument("-b", "--batch", type=int, default=32)
     a.add_argument("--lr", type=float, default=0.002)
     a.add_argument("--seed", type=int, default=0, help="of --init")
+    a.add_argument("--trunk", metavar="MODEL", help="of which the last layer is trained")
     a.add_argument("data", nargs="?")
     o = a.parse_args()
     torch.set_num_threads(1)
     torch.manual_seed(o.seed)
     model = network()
     if o.init:
-        return write(model, o.init)
+        return dl_trainer.write(o.init, model.state_dict())
     learned, tested = read_digits(o.data)
+    if o.trunk:
+        model.load_state_dict(dl_trainer.read(o.trunk)[0])
+        # Neither its weights change, nor what it normalizes by.
+        model[:-1].requires_grad_(False).eval()
     if o.eval:
-        model.load_state_dict(dl_trainer.read(o.eval)[0])
+        model.load_state_dict(dl_trainer.read(o.eval)[0], strict=not o.trunk)
     else:
         train(o, model, *learned)
     print(f"{accuracy(model, *tested):.4f} of the digits are known")
