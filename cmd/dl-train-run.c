@@ -8,6 +8,7 @@
 #include "cmd/cmd.h"
 #include "cmd/dl-train.h"
 #include "cmd/status.h"
+#include "train/lead.h"
 #include "train/pace.h"
 #include "train/store.h"
 #include "train/trainer.h"
@@ -253,20 +254,16 @@ static int check_outputs(const struct run *r, struct dl_err *e)
 	return rc;
 }
 
-static int run(struct run *r, const char *socket, struct dl_err *e)
+static int lead(struct run *r, const char *socket, struct dl_err *e)
 {
 	struct dl_training *t = &r->job.training;
-	size_t step = dl_training_step_tokens(t);
-	int rc = dl_corpus_check(&r->job.corpus, r->job.m.config.context, e);
+	int rc = r->resume ? dl_store_restore(t, r->resume, e) : 0;
 
-	if (!rc && r->resume)
-		rc = dl_store_restore(t, r->resume, e);
 	if (!rc)
 		rc = check_outputs(r, e);
 	if (rc)
 		return rc;
-	if (r->tokens)
-		t->adamw.options.steps = (r->tokens + step - 1) / step;
+	dl_lead_state(t);
 	r->started = dl_now();
 	r->first = t->clock;
 	rc = socket ? run_trainer(r, socket, e) : run_alone(r);
@@ -278,6 +275,35 @@ static int run(struct run *r, const char *socket, struct dl_err *e)
 	return rc;
 }
 
+static int run(struct run *r, const char *socket, struct dl_err *e)
+{
+	struct dl_training *t = &r->job.training;
+	size_t step = dl_training_step_tokens(t);
+	int rc = dl_corpus_check(&r->job.corpus, r->job.m.config.context, e);
+
+	if (rc)
+		return rc;
+	if (r->tokens)
+		t->adamw.options.steps = (r->tokens + step - 1) / step;
+	if (dl_ranks_rank(r->training.ranks)) {
+		dl_follow(t);
+		return 0;
+	}
+	rc = lead(r, socket, e);
+	dl_lead_end(t);
+	return rc;
+}
+
+static void check_use(const struct run *r, const char *socket)
+{
+	if (r->tokens && r->training.adamw.steps)
+		cmd_usage("run: --steps and --tokens say the same thing");
+	if (!socket && !r->tokens && !r->training.adamw.steps)
+		cmd_usage("run: how many --steps or --tokens?");
+	if (!socket && !r->output && !r->save)
+		cmd_usage("run: nothing would be kept: --output or --save");
+}
+
 int train_run(int argc, char **argv)
 {
 	struct run r = {.training = {.adamw = DL_ADAMW_DEFAULTS,
@@ -286,6 +312,7 @@ int train_run(int argc, char **argv)
 		.held_out = 0.1};
 	const char *socket = getenv("DL_TRAINER");
 	struct dl_err e;
+	size_t rank;
 	int opt, rc;
 
 	read_environment(&r.training);
@@ -294,18 +321,18 @@ int train_run(int argc, char **argv)
 		read_option(&r, opt);
 	if (argc - optind < 2)
 		cmd_usage("run: a model and its data");
-	if (r.tokens && r.training.adamw.steps)
-		cmd_usage("run: --steps and --tokens say the same thing");
-	if (!socket && !r.tokens && !r.training.adamw.steps)
-		cmd_usage("run: how many --steps or --tokens?");
-	if (!socket && !r.output && !r.save)
-		cmd_usage("run: nothing would be kept: --output or --save");
+	rc = dl_ranks_join(&r.training.ranks, &e);
+	if (rc)
+		return cmd_fail(&e);
+	rank = dl_ranks_rank(r.training.ranks);
+	if (!rank)
+		check_use(&r, socket);
 	catch_signals();
 	rc = train_job_open(&r.job, argv[optind], r.config, argv + optind + 1,
 		(size_t)(argc - optind - 1), r.held_out, &r.training, &e);
-	if (rc)
-		return cmd_fail(&e);
-	rc = run(&r, socket, &e);
+	if (!rc)
+		rc = run(&r, socket, &e);
 	train_job_close(&r.job);
-	return rc ? cmd_fail(&e) : 0;
+	dl_ranks_leave(r.training.ranks);
+	return rc && !rank ? cmd_fail(&e) : rc;
 }

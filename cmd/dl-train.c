@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/cpu.h"
 #include "cmd/cmd.h"
 #include "train/store.h"
 
@@ -57,6 +58,24 @@ static const char usage[] =
 	"      --temperature X       0 takes the likeliest byte (0.8)\n"
 	"  -h, --help  -V, --version  -q, --quiet  -v, --verbose\n";
 
+/* What all ranks must have in common, this one has with rank 0. */
+static int check_rank(
+	const struct train_job *j, struct dl_ranks *ranks, struct dl_err *e)
+{
+	const uint64_t own[] = {j->m.size, j->corpus.tokens, dl_cpu_level()};
+	uint64_t first[3];
+
+	memcpy(first, own, sizeof own);
+	dl_ranks_share(ranks, first, sizeof first);
+	if (own[0] != first[0] || own[1] != first[1])
+		return dl_fail(e, DL_DATA, "not the model or data of rank 0");
+	if (own[2] != first[2])
+		return dl_fail(e, DL_UNAVAILABLE,
+			"not the CPU of rank 0: DL_CPU=%s has both work alike",
+			dl_cpu_name(own[2] < first[2] ? own[2] : first[2]));
+	return 0;
+}
+
 int train_job_open(struct train_job *j, const char *model, const char *config,
 	char *const *data, size_t n, double held_out,
 	const struct dl_training_options *o, struct dl_err *e)
@@ -66,15 +85,19 @@ int train_job_open(struct train_job *j, const char *model, const char *config,
 
 	memset(j, 0, sizeof(*j));
 	rc = dl_store_read_config(&c, config, model, e);
-	if (rc)
-		return rc;
-	rc = dl_corpus_read(
-		&j->corpus, data, n, c.vocab > 256, c.vocab, held_out, e);
-	if (rc)
-		return rc;
-	dl_llama_init(&j->m, &c);
-	dl_training_init(&j->training, &j->m, &j->corpus, o);
-	rc = dl_store_read_model(&j->m, model, j->training.values, e);
+	if (!rc)
+		rc = dl_corpus_read(&j->corpus, data, n, c.vocab > 256, c.vocab,
+			held_out, e);
+	rc = dl_ranks_agree(o->ranks, rc, e);
+	if (!rc) {
+		dl_llama_init(&j->m, &c);
+		dl_training_init(&j->training, &j->m, &j->corpus, o);
+		rc = check_rank(j, o->ranks, e);
+		if (!rc && !dl_ranks_rank(o->ranks))
+			rc = dl_store_read_model(
+				&j->m, model, j->training.values, e);
+		rc = dl_ranks_agree(o->ranks, rc, e);
+	}
 	if (rc)
 		train_job_close(j);
 	return rc;

@@ -20,7 +20,8 @@ struct train_job {
 
 /*
  * Reads the configuration (config, or the model's own when NULL), the data
- * and the values of the model.
+ * and, on rank 0, the values of the model. What goes wrong on one rank does on
+ * all.
  */
 int train_job_open(struct train_job *j, const char *model, const char *config,
 	char *const *data, size_t n, double held_out,

@@ -134,3 +134,13 @@ int dl_fragments_apply(struct dl_fragments *f, uint32_t p, const char *path,
 	dl_record_release(&r);
 	return rc;
 }
+
+void dl_fragments_visit(const struct dl_fragments *f, uint32_t p,
+	void (*visit)(void *ctx, size_t at, size_t n), void *ctx)
+{
+	const struct dl_layout_fragment *part = &f->layout.fragment[p];
+
+	for (size_t i = part->first; i < part->first + part->tensors; i++)
+		if (f->param[i])
+			visit(ctx, f->param[i]->at, f->param[i]->count);
+}

@@ -30,4 +30,8 @@ int dl_fragments_send(const struct dl_fragments *f, uint32_t p,
 int dl_fragments_apply(struct dl_fragments *f, uint32_t p, const char *path,
 	float keep, float add, float *values, struct dl_err *e);
 
+/* Calls visit with each stretch of values that is a tensor of fragment p. */
+void dl_fragments_visit(const struct dl_fragments *f, uint32_t p,
+	void (*visit)(void *ctx, size_t at, size_t n), void *ctx);
+
 #endif

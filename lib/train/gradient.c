@@ -17,26 +17,45 @@ struct worker {
 struct dl_gradient {
 	const struct dl_llama *m;
 	struct dl_pool *pool;
+	struct dl_ranks *ranks;
 	size_t workers;
 	struct worker *worker;
+	size_t first, shares; /* the first worker's share; of how many */
 	/* of the call that runs */
 	const float *values;
 	const struct dl_batch *batch;
 };
 
-struct dl_gradient *dl_gradient_new(
-	const struct dl_llama *m, struct dl_pool *pool, size_t sequences)
+/* Ranks may have more or fewer threads. */
+static void count_shares(struct dl_gradient *g)
+{
+	size_t ranks = dl_ranks_count(g->ranks);
+	size_t *workers = dl_alloc_array(ranks, sizeof(*workers));
+
+	dl_ranks_gather(g->ranks, &g->workers, sizeof(g->workers), workers);
+	for (size_t i = 0; i < ranks; i++) {
+		if (i < dl_ranks_rank(g->ranks))
+			g->first += workers[i];
+		g->shares += workers[i];
+	}
+	free(workers);
+}
+
+struct dl_gradient *dl_gradient_new(const struct dl_llama *m,
+	struct dl_pool *pool, struct dl_ranks *ranks, size_t sequences)
 {
 	struct dl_gradient *g = dl_alloc(sizeof(*g));
 	size_t threads = dl_pool_threads(pool);
 
 	g->m = m;
 	g->pool = pool;
+	g->ranks = ranks;
 	g->workers = threads < sequences ? threads : sequences;
+	count_shares(g);
 	g->worker = dl_alloc_array(g->workers, sizeof(*g->worker));
 	for (size_t i = 0; i < g->workers; i++) {
 		g->worker[i].pass = dl_pass_new(
-			m, (sequences + g->workers - 1) / g->workers);
+			m, (sequences + g->shares - 1) / g->shares);
 		g->worker[i].grad = dl_big_alloc(m->size * sizeof(float));
 	}
 	return g;
@@ -58,8 +77,8 @@ void dl_gradient_free(struct dl_gradient *g)
 static struct dl_batch share(const struct dl_gradient *g, size_t i)
 {
 	const struct dl_batch *b = g->batch;
-	size_t first = b->sequences * i / g->workers;
-	size_t end = b->sequences * (i + 1) / g->workers;
+	size_t first = b->sequences * (g->first + i) / g->shares;
+	size_t end = b->sequences * (g->first + i + 1) / g->shares;
 
 	return (struct dl_batch){.ids = b->ids + first * (b->length + 1),
 		.sequences = end - first,
@@ -102,6 +121,7 @@ static double mean_loss(const struct dl_gradient *g)
 
 	for (size_t i = 0; i < g->workers; i++)
 		sum += g->worker[i].loss;
+	sum = dl_ranks_total(g->ranks, sum);
 	return sum / (double)(g->batch->sequences * g->batch->length);
 }
 
@@ -114,6 +134,7 @@ double dl_gradient_run(
 	if (g->workers > 1)
 		dl_pool_run(g->pool, (g->m->size + BLOCK - 1) / BLOCK,
 			sum_block, g);
+	dl_ranks_sum(g->ranks, g->worker[0].grad, g->m->size);
 	return mean_loss(g);
 }
 

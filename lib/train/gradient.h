@@ -1,19 +1,22 @@
 /*
- * The gradient of a batch, its sequences shared out to threads, each with a
- * pass and a gradient of its own; these are summed in a fixed order, so that
- * the same number of threads gives the same bits.
+ * The gradient of a batch, its sequences shared out to the threads of all
+ * ranks, each with a pass and a gradient of its own. These are summed in a fixed
+ * order, a rank's first, so that as many threads of as many ranks give the same
+ * bits: ranks of one thread those of one rank with as many threads.
  */
 #ifndef DL_TRAIN_GRADIENT_H
 #define DL_TRAIN_GRADIENT_H
 
 #include "base/pool.h"
 #include "train/pass.h"
+#include "train/ranks.h"
 
 struct dl_gradient;
 
-/* For batches of up to that many sequences, on the pool's threads. */
-struct dl_gradient *dl_gradient_new(
-	const struct dl_llama *m, struct dl_pool *pool, size_t sequences);
+/* For batches of up to that many sequences, on the pool's threads. What follows
+ * is called on all ranks, with the whole batch, and gives each the same. */
+struct dl_gradient *dl_gradient_new(const struct dl_llama *m,
+	struct dl_pool *pool, struct dl_ranks *ranks, size_t sequences);
 void dl_gradient_free(struct dl_gradient *g); /* NULL is fine */
 
 /*

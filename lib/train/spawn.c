@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "base/spawn.h"
+#include "train/launcher.h"
 
 extern char **environ;
 
@@ -17,7 +18,8 @@ static int same_name(const char *a, const char *b)
 	return strncmp(a, b, n) == 0 && b[n] == '=';
 }
 
-/* The environment with more in it; strings are borrowed. */
+/* The environment with more in it, and nothing that a launcher of this process
+ * said; strings are borrowed. */
 static char **merge_environ(const char *const *more)
 {
 	size_t have = 0, added = 0, n = 0;
@@ -33,7 +35,7 @@ static char **merge_environ(const char *const *more)
 
 		while (j < added && !same_name(more[j], environ[i]))
 			j++;
-		if (j == added)
+		if (j == added && !dl_launcher_says(environ[i]))
 			out[n++] = environ[i];
 	}
 	for (size_t j = 0; j < added; j++)

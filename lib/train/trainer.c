@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/num.h"
+#include "train/lead.h"
 #include "train/store.h"
 
 enum { LINE = 8192, WORDS = 6 };
@@ -103,6 +104,11 @@ static int fragment(
 	return 0;
 }
 
+static void pass_on(void *ctx, size_t at, size_t n)
+{
+	dl_lead_values(ctx, at, n);
+}
+
 static int apply(struct dl_trainer *t, char **w, size_t n, struct dl_err *e)
 {
 	float keep, add;
@@ -125,8 +131,29 @@ static int apply(struct dl_trainer *t, char **w, size_t n, struct dl_err *e)
 	} else {
 		return bad_words("apply", e);
 	}
-	return dl_fragments_apply(
+	rc = dl_fragments_apply(
 		t->fragments, p, w[2], keep, add, t->training->values, e);
+	if (!rc)
+		dl_fragments_visit(t->fragments, p, pass_on, t->training);
+	return rc;
+}
+
+static int load(struct dl_training *t, const char *path, struct dl_err *e)
+{
+	int rc = dl_store_read_model(t->m, path, t->values, e);
+
+	if (!rc)
+		dl_lead_values(t, 0, t->m->size);
+	return rc;
+}
+
+static int restore(struct dl_training *t, const char *path, struct dl_err *e)
+{
+	int rc = dl_store_restore(t, path, e);
+
+	if (!rc)
+		dl_lead_state(t);
+	return rc;
 }
 
 static int set_clock(struct dl_trainer *t, char **w, size_t n, struct dl_err *e)
@@ -137,8 +164,10 @@ static int set_clock(struct dl_trainer *t, char **w, size_t n, struct dl_err *e)
 		(n == 3 && strcmp(w[2], "fresh")))
 		return bad_words("clock", e);
 	t->training->clock = clock;
-	if (n == 3)
+	if (n == 3) {
 		dl_adamw_restart(&t->training->adamw, clock);
+		dl_lead_state(t->training);
+	}
 	return 0;
 }
 
@@ -150,8 +179,7 @@ static int obey(struct dl_trainer *t, char **w, size_t n, struct dl_err *e)
 	int rc;
 
 	if (!strcmp(w[0], "load"))
-		return dl_store_read_model(
-			training->m, w[1], training->values, e);
+		return load(training, w[1], e);
 	if (!strcmp(w[0], "send")) {
 		rc = fragment(t, w[1], &p, e);
 		return rc ? rc
@@ -167,7 +195,7 @@ static int obey(struct dl_trainer *t, char **w, size_t n, struct dl_err *e)
 	if (!strcmp(w[0], "export"))
 		return dl_export_write(&t->export, training, w[1], e);
 	if (!strcmp(w[0], "restore") || !strcmp(w[0], "import"))
-		return dl_store_restore(training, w[1], e);
+		return restore(training, w[1], e);
 	return set_clock(t, w, n, e);
 }
 

@@ -6,19 +6,25 @@
 
 #include "base/mem.h"
 #include "base/rng.h"
+#include "train/lead.h"
 
 void dl_training_init(struct dl_training *t, const struct dl_llama *m,
 	const struct dl_corpus *corpus,
 	const struct dl_training_options *options)
 {
+	uint64_t source[] = {options->seed, options->slot};
+
 	memset(t, 0, sizeof(*t));
 	t->m = m;
 	t->corpus = corpus;
+	t->ranks = options->ranks;
 	t->batch = options->batch;
-	t->key = dl_rng_key(options->seed, options->slot);
+	/* Launchers do not take the learner's variables to other machines. */
+	dl_ranks_share(t->ranks, source, sizeof(source));
+	t->key = dl_rng_key(source[0], source[1]);
 	t->values = dl_big_alloc(m->size * sizeof(float));
 	t->pool = options->threads == 1 ? NULL : dl_pool_new(options->threads);
-	t->gradient = dl_gradient_new(m, t->pool, t->batch);
+	t->gradient = dl_gradient_new(m, t->pool, t->ranks, t->batch);
 	t->ids = dl_alloc_array(
 		t->batch * (m->config.context + 1), sizeof(*t->ids));
 	dl_adamw_init(&t->adamw, m, &options->adamw);
@@ -41,6 +47,7 @@ double dl_training_step(struct dl_training *t)
 	struct dl_batch b = {t->ids, t->batch, t->m->config.context};
 	double loss;
 
+	dl_lead_step(t);
 	dl_corpus_sample(
 		t->corpus, t->key, t->clock, b.sequences, b.length, t->ids);
 	loss = dl_gradient_run(t->gradient, t->values, &b);
@@ -61,6 +68,7 @@ double dl_training_loss(struct dl_training *t, size_t first, size_t end)
 	size_t left = end > first ? end - first - 1 : 0, count = left;
 	double sum = 0;
 
+	dl_lead_loss(t, first, end);
 	while (left > 0) {
 		struct dl_batch b = {t->ids, t->batch, t->m->config.context};
 

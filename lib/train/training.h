@@ -1,6 +1,7 @@
 /*
  * A model in training: its values, its optimizer, its data and its clock. Any
  * program that trains drives this one, alone or as the trainer of a learner.
+ * With several ranks, rank 0 does, and the others follow (lead.h).
  */
 #ifndef DL_TRAIN_TRAINING_H
 #define DL_TRAIN_TRAINING_H
@@ -14,6 +15,7 @@ struct dl_training_options {
 	size_t batch;	     /* sequences a step */
 	unsigned threads;    /* 0: one a CPU */
 	uint64_t seed, slot; /* which samples are drawn */
+	struct dl_ranks *ranks; /* who share the batch; NULL: nobody else */
 };
 
 struct dl_training {
@@ -25,6 +27,7 @@ struct dl_training {
 	uint64_t tokens; /* trained on so far */
 	/* private */
 	struct dl_pool *pool;
+	struct dl_ranks *ranks;
 	struct dl_gradient *gradient;
 	size_t batch;
 	uint64_t key;

@@ -71,7 +71,7 @@ int main(void)
 	struct train t = {.step = 0};
 
 	dl_llama_init(&t.m, &config);
-	t.g = dl_gradient_new(&t.m, NULL, BATCH);
+	t.g = dl_gradient_new(&t.m, NULL, NULL, BATCH);
 	t.values = dl_big_alloc(t.m.size * sizeof(float));
 	t.square = dl_big_alloc(square);
 	dl_adamw_init(&t.a, &t.m, &o);

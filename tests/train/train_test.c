@@ -146,7 +146,7 @@ static void test_threads(void)
 	first = dl_alloc_array(f.m.size, sizeof(*first));
 	for (unsigned threads = 1; threads < 4; threads++) {
 		struct dl_pool *pool = dl_pool_new(threads);
-		struct dl_gradient *g = dl_gradient_new(&f.m, pool, 7);
+		struct dl_gradient *g = dl_gradient_new(&f.m, pool, NULL, 7);
 		const float *grad = dl_gradient_values(g);
 
 		loss = dl_gradient_run(g, f.values, &f.batch) * 7 * 9;
