@@ -148,7 +148,7 @@ static void adopt(struct dl_learn *l, uint32_t p)
 
 	f->version = f->waiting_version;
 	f->waiting = 0;
-	f->done = f->final;
+	f->done |= f->final; /* bye stays said */
 	/* Its round is over; a push for it would only be late. */
 	if (f->pushed_step < f->waiting_step)
 		f->pushed_step = f->waiting_step;

@@ -26,7 +26,7 @@ struct fragment {
 	int waiting, final;
 	struct dl_version waiting_version;
 	uint64_t waiting_step;
-	int done;	   /* holds the final values */
+	int done;	   /* holds the final values, or none will come */
 	struct sent *sent; /* oldest first */
 	size_t sents, sent_cap;
 };

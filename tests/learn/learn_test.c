@@ -585,6 +585,17 @@ static void test_end(void)
 	ok(at(&r, DL_LA_RELEASE) && at(&r, DL_LA_FINISH),
 		"a run that is over without it lets it go too");
 	rig_release(&r);
+
+	/* As for one that was cut off, and came back after the end. */
+	rig_init(&r);
+	rig_start(&r);
+	global(&r, 0, 1, 1, 6, 0);
+	tell(&r, (struct dl_learn_event){.kind = DL_LE_BYE});
+	plain(&r, DL_LE_LOST);
+	steps(&r, 1);
+	ok(at(&r, DL_LA_FINISH) != 0,
+		"also when values that are not final have come with it");
+	rig_release(&r);
 }
 
 static void test_drain(void)
