@@ -153,6 +153,7 @@ void server_end(struct server *s)
 	struct dl_err e;
 
 	peers_free(s);
+	absent_release(&s->absent);
 	checkpoints_end(s->checkpoints);
 	dl_errands_free(s->packer);
 	dl_errands_free(s->reader);

@@ -94,6 +94,7 @@ static int on_learner(
 		ev.kind = DL_EV_DRAINED;
 		break;
 	case DL_MSG_BYE:
+		peer->parts = 1;
 		return dl_fail(e, DL_UNAVAILABLE, "said bye");
 	default:
 		return dl_fail(e, DL_PROTOCOL, "%s is not for syncers",

@@ -67,6 +67,7 @@ static void admit(struct peer *peer, int64_t now)
 	peer->conn.config.silence_ns = s->options->sync.dead_ns;
 	peer->conn.config.data = push_limits;
 	cmd_note("%s is here (%s)", peer->name, peer->address);
+	absent_return(s, peer->name, now);
 	peer_event(peer, DL_EV_JOIN, &ev);
 	ev.clock = peer->clock;
 	ev.steps = peer->steps;

@@ -173,6 +173,8 @@ void peer_drop(struct peer *peer, const struct dl_err *why)
 	if (was != PEER_LEARNER)
 		return;
 	cmd_note("%s is gone: %s", peer->name, why->text);
+	if (!peer->parts)
+		absent_add(&s->absent, peer->name);
 	peer_event(peer, DL_EV_LEAVE, &ev);
 	server_event(s, &ev);
 }

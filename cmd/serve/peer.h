@@ -40,6 +40,7 @@ struct peer {
 	uint64_t slot; /* of a group's member, else DL_SLOT_NONE */
 	int placed;    /* any name of its group would have done */
 	int unwelcome; /* leaving: it was refused, or its rights are over */
+	int parts;     /* it has said bye */
 	/* its hello, for the core */
 	uint64_t clock, steps, tokens;
 	/* P: what its hello says it has, then what it was sent; 0.0: unknown */

@@ -122,6 +122,7 @@ static void finish_run(struct server *s)
 	checkpoints_last(s);
 	s->ending = 1;
 	s->leave_at = now + leave_time;
+	absent_wait(s, now);
 }
 
 static void act(struct server *s, const struct dl_sync_action *a)
@@ -287,9 +288,11 @@ static int64_t least(int64_t a, int64_t b)
  * how to join is about to come, and is to hear that the run is over. */
 static int64_t when_left(const struct server *s)
 {
-	if (s->peer)
-		return s->leave_at;
-	return s->stopped ? 0 : least(s->expects, s->leave_at);
+	int64_t at = s->peer ? s->leave_at : least(s->expects, s->leave_at);
+
+	if (s->stopped)
+		return s->peer ? s->leave_at : 0;
+	return s->absent.n && at < s->absent.until ? s->absent.until : at;
 }
 
 static int turn(struct server *s, struct dl_err *e)

@@ -5,6 +5,7 @@
 #ifndef CMD_SERVE_SERVER_H
 #define CMD_SERVE_SERVER_H
 
+#include "cmd/serve/absent.h"
 #include "cmd/serve/checkpoint.h"
 #include "cmd/serve/figures.h"
 #include "cmd/serve/gate.h"
@@ -54,6 +55,7 @@ struct server {
 	int stopped; /* by a signal: nothing is decided any more, and nobody let
 		      * in, as nobody would be told */
 	int64_t leave_at;
+	struct absent absent;
 	int64_t expects; /* who asked how to join may come till then */
 	int over;
 	int code;

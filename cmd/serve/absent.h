@@ -1,0 +1,29 @@
+/*
+ * Learners that were cut off and are not back. One that finds no syncer trains
+ * on, so an ended run has its syncer stay a while, to tell those who return.
+ */
+#ifndef CMD_SERVE_ABSENT_H
+#define CMD_SERVE_ABSENT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sync/sync.h"
+
+struct server;
+
+/* All zeroes: nobody. */
+struct absent {
+	char (*name)[DL_NAME_MAX + 1];
+	size_t n, cap;
+	int64_t until; /* they are waited for, once the run is over */
+};
+
+/* A learner is gone without a bye; here again. */
+void absent_add(struct absent *a, const char *name);
+void absent_return(struct server *s, const char *name, int64_t now);
+/* The run is over, and they do not know. */
+void absent_wait(struct server *s, int64_t now);
+void absent_release(struct absent *a);
+
+#endif
