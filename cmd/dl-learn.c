@@ -19,8 +19,9 @@ static const char usage[] =
 	"usage: dl-learn [-qv] [-n name] [--slot n] [-s seed] [--push codec]\n"
 	"                [--apply how] [--wait | --no-wait]\n"
 	"                [--heartbeat duration] [--poll duration]\n"
-	"                [--drain duration] [--stop-timeout duration]\n"
-	"                [--step-timeout duration] [--scratch folder]\n"
+	"                [--give-up duration] [--drain duration]\n"
+	"                [--stop-timeout duration] [--step-timeout duration]\n"
+	"                [--scratch folder]\n"
 	"                [--save-every steps | time] [--state folder]\n"
 	"                [--key file] [--join from]\n"
 	"                [--serve address] [--serve-max n] [--serve-rate "
@@ -42,6 +43,7 @@ enum {
 	NO_WAIT,
 	HEARTBEAT,
 	POLL,
+	GIVE_UP,
 	DRAIN,
 	STOP_TIMEOUT,
 	STEP_TIMEOUT,
@@ -75,6 +77,7 @@ static const struct option options[] = {
 	{"no-wait", no_argument, NULL, NO_WAIT},
 	{"heartbeat", required_argument, NULL, HEARTBEAT},
 	{"poll", required_argument, NULL, POLL},
+	{"give-up", required_argument, NULL, GIVE_UP},
 	{"drain", required_argument, NULL, DRAIN},
 	{"stop-timeout", required_argument, NULL, STOP_TIMEOUT},
 	{"step-timeout", required_argument, NULL, STEP_TIMEOUT},
@@ -170,6 +173,9 @@ static void read_option(struct learn_options *o, int opt)
 		break;
 	case POLL:
 		o->poll_ns = cmd_period("--poll", optarg);
+		break;
+	case GIVE_UP:
+		o->give_up_ns = cmd_duration("--give-up", optarg);
 		break;
 	case DRAIN:
 		o->drain_ns = cmd_duration("--drain", optarg);
@@ -403,6 +409,7 @@ int main(int argc, char **argv)
 		.wait = -1,
 		.join = -1,
 		.slot = DL_SLOT_NONE,
+		.give_up_ns = 24 * 3600 * DL_SECOND,
 		.drain_ns = 20 * DL_SECOND,
 		.stop_ns = 30 * DL_SECOND};
 	const char *first;

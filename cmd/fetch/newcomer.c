@@ -101,8 +101,10 @@ static void syncer_lost(
 		give_up(n, &e);
 		return;
 	}
-	if (!n->silent)
+	if (!n->silent) {
 		cmd_warn("%s: trying again", e.text);
+		n->away_at = now;
+	}
 	if (others)
 		choose(n, now);
 	else
@@ -154,6 +156,7 @@ static int on_welcome(
 	strcpy(n->run, m->run);
 	n->clock = m->clock;
 	n->silent = 0;
+	n->away_at = INT64_MAX;
 	return 0;
 }
 
@@ -253,7 +256,9 @@ int newcomer_begin(
 	static const struct dl_conn_handlers handlers = {
 		on_message, on_begin, on_whole};
 
-	*n = (struct newcomer){.config = *c, .status = CMD_STATUS_INIT};
+	*n = (struct newcomer){.config = *c,
+		.away_at = INT64_MAX,
+		.status = CMD_STATUS_INIT};
 	strcpy(n->run, c->run);
 	n->intake.layout = &n->layout;
 	n->intake.create = c->create;

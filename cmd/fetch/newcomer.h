@@ -47,6 +47,7 @@ struct newcomer {
 	uint64_t clock;	     /* the run's */
 	int heard;	     /* the syncer has said who gives */
 	unsigned silent;     /* visits in a row to a syncer that is not there */
+	int64_t away_at;     /* since when it is not; INT64_MAX: it is */
 	unsigned failures;   /* visits to donors since something was gained */
 	uint64_t got;	     /* at the last of them */
 	uint64_t before;     /* bytes fetched of donors before this one */

@@ -4,6 +4,7 @@ void uplink_init(struct learner *l, enum dl_link_kind kind)
 {
 	l->uplink.carrier =
 		kind == DL_LINK_DIR ? &uplink_spool : &uplink_socket;
+	l->uplink.away_at = INT64_MAX;
 }
 
 void uplink_release(struct learner *l)

@@ -196,6 +196,34 @@ static void on_terminate(struct learner *l)
 	drain_ask(l, dl_now());
 }
 
+/* When it is too long ago that a syncer was there. */
+static int64_t gives_up_at(const struct learner *l)
+{
+	const struct newcomer *n = l->donated.newcomer;
+	int64_t away_at = n ? n->away_at : l->uplink.away_at;
+
+	if (!l->options->give_up_ns || away_at == INT64_MAX || l->finishing ||
+		drain_asked(l))
+		return INT64_MAX;
+	return away_at + l->options->give_up_ns;
+}
+
+/* The run may be over, and then nobody is left to say so. */
+static void give_up(struct learner *l)
+{
+	char time[DL_HUMAN];
+	struct dl_err e;
+
+	dl_fail(&e, DL_UNAVAILABLE, "no syncer for %s: gives up",
+		dl_human_duration(time, l->options->give_up_ns));
+	if (!l->core) {
+		learner_fail(l, &e);
+		return;
+	}
+	cmd_warn("%s", e.text);
+	on_terminate(l);
+}
+
 /* There is nothing to read again; a manager waits to hear that it is done. */
 static void on_hangup(void)
 {
@@ -250,6 +278,8 @@ static int turn(struct learner *l, struct dl_err *e)
 
 	notify_turn(now);
 	work(l, now);
+	if (now >= gives_up_at(l))
+		give_up(l);
 	drain_work(l, now);
 	learner_show(l, 0);
 	if (l->finishing && trainer_stopped(l) && uplink_closed(l) &&
@@ -258,6 +288,7 @@ static int turn(struct learner *l, struct dl_err *e)
 	if (l->over)
 		return 0;
 	until = least(least(wake(l, now), drain_wake(l)), notify_wake());
+	until = least(until, gives_up_at(l));
 	return dl_loop_once(&l->loop, until, e);
 }
 

@@ -41,6 +41,7 @@ struct learn_options {
 	uint64_t serve_max;	 /* by so many at once */
 	uint64_t serve_rate;	 /* bytes a second; 0: no limit */
 	int64_t heartbeat_ns, poll_ns, drain_ns, stop_ns;
+	int64_t give_up_ns; /* without a syncer; 0: never */
 	int64_t silence_ns; /* of a trainer that owes a line */
 	int check;	    /* a trainer, not to learn */
 	const char *layout; /* for that; NULL: a plain one */

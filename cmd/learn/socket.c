@@ -74,6 +74,7 @@ static int on_welcome(
 	l->epoch = m->epoch;
 	up->welcomed = 1;
 	up->failures = 0;
+	up->away_at = INT64_MAX;
 	up->conn.config.data.data = UINT64_MAX;
 	if (streams_begin(l, m, e))
 		return e->code;
@@ -274,8 +275,10 @@ static void try_again(struct learner *l, struct dl_err *why, int64_t now)
 	}
 	if (up->parting || up->ended)
 		return;
-	if (!up->failures)
+	if (!up->failures) {
 		cmd_warn("%s: trying again", why->text);
+		up->away_at = now;
+	}
 	up->retry_at = now + retry_pause(l);
 	up->failures++;
 }

@@ -219,10 +219,14 @@ static void look_done(struct dl_errand *errand)
 		learner_fail(l, &k->err);
 	else if (!k->code)
 		k->code = take(s, k);
-	if (k->code && !s->failures++ && !l->finishing)
+	if (k->code && !s->failures++ && !l->finishing) {
 		cmd_warn("%s: trying again", k->err.text);
-	if (!k->code)
+		l->uplink.away_at = dl_now();
+	}
+	if (!k->code) {
 		s->failures = 0;
+		l->uplink.away_at = INT64_MAX;
+	}
 	look_free(k);
 }
 

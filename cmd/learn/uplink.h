@@ -45,6 +45,7 @@ struct uplink {
 	int barred;	       /* has had pushes that it may not make */
 	int fatal;	       /* there is no use in trying again */
 	unsigned failures;     /* in a row, without a welcome */
+	int64_t away_at;       /* the first of them; INT64_MAX: none */
 	int64_t retry_at;      /* INT64_MAX: connected, looking up, or child
 				* still runs */
 	struct dl_err why;     /* the connection was lost */
