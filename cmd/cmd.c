@@ -18,6 +18,7 @@
 const char *cmd_name = "dl-tools";
 int cmd_verbosity;
 static const char *usage_text;
+static const char *command; /* of the program, once it is known; or NULL */
 
 /* A file must not get the number of a standard stream that is closed: what is
  * said would go into it. What takes its place cannot be used. */
@@ -95,6 +96,15 @@ void cmd_die(int code, const char *fmt, ...)
 	exit(code);
 }
 
+/* What is wrong has been said, and would be lost before the whole usage. */
+static void refer(void) __attribute__((noreturn));
+
+static void refer(void)
+{
+	cmd_die(DL_USAGE, "try '%s%s%s -h'", cmd_name, command ? " " : "",
+		command ? command : "");
+}
+
 void cmd_usage(const char *fmt, ...)
 {
 	va_list ap;
@@ -102,8 +112,7 @@ void cmd_usage(const char *fmt, ...)
 	va_start(ap, fmt);
 	say(fmt, ap);
 	va_end(ap);
-	fputs(usage_text, stderr);
-	exit(DL_USAGE);
+	refer();
 }
 
 int cmd_flush(void)
@@ -130,8 +139,7 @@ void cmd_common_option(int opt)
 		cmd_verbosity++;
 		break;
 	default: /* getopt_long has said what is wrong */
-		fputs(usage_text, stderr);
-		exit(DL_USAGE);
+		refer();
 	}
 }
 
@@ -150,6 +158,7 @@ int cmd_dispatch(
 	for (size_t i = 0; i < n; i++) {
 		if (strcmp(argv[at], commands[i].name))
 			continue;
+		command = commands[i].name;
 		argv[at] = argv[0]; /* getopt's messages begin with it */
 		optind = 0;	    /* begin anew, options anywhere */
 		return commands[i].run(argc - at, argv + at);

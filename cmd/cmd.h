@@ -36,7 +36,7 @@ int cmd_fail(const struct dl_err *e);
 void cmd_die(int code, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3), noreturn));
 
-/* "dl-prog: ...", the usage to stderr, exit 64. */
+/* "dl-prog: ...", where the usage is to be had, exit 64. */
 void cmd_usage(const char *fmt, ...)
 	__attribute__((format(printf, 1, 2), noreturn));
 
