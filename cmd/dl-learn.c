@@ -33,7 +33,9 @@ static const char usage[] =
 	"                [--layout file] [--stop-timeout duration]\n"
 	"                [--step-timeout duration] [--scratch folder]\n"
 	"                model -- command ...\n"
-	"       dl-learn -h | -V\n";
+	"       dl-learn -h | -V\n"
+	"  -n, --name name  -s, --seed seed\n"
+	"  -h, --help  -V, --version  -q, --quiet  -v, --verbose\n";
 
 enum {
 	SLOT = 256,

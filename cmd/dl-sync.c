@@ -49,7 +49,20 @@ static const char usage[] =
 	"                tape [model]\n"
 	"       dl-sync checkpoint [-qv] [--key file] [--insecure] link file\n"
 	"       dl-sync end [-q] [--key file] [--insecure] link\n"
-	"       dl-sync -h | -V\n";
+	"       dl-sync -h | -V\n"
+	"serve, run:\n"
+	"  -H, --h steps            between two rounds of a fragment\n"
+	"  -o, --output model       the run's model, at its end\n"
+	"merge:\n"
+	"  -l, --layout layout      how tensors are cut and merged\n"
+	"  -n, --no-outer           no outer step: the merged update\n"
+	"  -o, --output file        the new values, instead of standard output\n"
+	"  -s, --state file         keep the momentum there\n"
+	"  -u, --update file        the merged update too\n"
+	"  -w, --weight name=weight  what a learner weighs\n"
+	"  -z, --zstd[=level]       compress output, level 1 to 19 (3)\n"
+	"all:\n"
+	"  -h, --help  -V, --version  -q, --quiet  -v, --verbose\n";
 
 int main(int argc, char **argv)
 {

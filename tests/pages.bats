@@ -46,6 +46,44 @@ usage() {
 		/^       / { print; next } { exit }' | squeeze
 }
 
+# The short options in the usage lines of a program or of one of its commands, and
+# the long ones that -h says they are for any of them, a line each:
+# "-n fragments=? rows=?", where ? stands for an argument.
+shorts() {
+	"$1" -h | awk -v program="$1" -v command="${2-}" '
+	/^usage: / { sub(/^usage: /, "       "); usages = 1 }
+	usages && /^       / {
+		if ($1 == program)
+			mine = command == "" || $2 == command
+		if (mine)
+			text = text " " $0
+		next
+	}
+	{
+		usages = 0
+		while (match($0, /-[a-zA-Z], --[a-z-]+(\[?[= ][A-Za-z]+)?/)) {
+			word = substr($0, RSTART, RLENGTH)
+			$0 = substr($0, RSTART + RLENGTH)
+			short = substr(word, 1, 2)
+			word = substr(word, 7)
+			sub(/\[?[= ].*/, "=?", word)
+			long[short] = long[short] " " word
+		}
+	}
+	END {
+		gsub(/[][|]/, " & ", text)
+		m = split(text, word, " ")
+		for (i = 1; i <= m; i++) {
+			if (word[i] !~ /^-[a-zA-Z]+$/)
+				continue
+			for (j = 2; j <= length(word[i]); j++)
+				used["-" substr(word[i], j, 1)]
+		}
+		for (short in used)
+			print short long[short]
+	}'
+}
+
 # The commands that a program has, from its usage lines.
 commands() {
 	"$1" -h | sed -n "s/^.* *$1 \\([a-z]\\{1,\\}\\) .*/\\1/p" | sort -u
@@ -123,6 +161,30 @@ make_model() {
 			echo "$program $command: $status, ${lines[0]}"
 			[ "$status" -eq 64 ]
 			[[ ${lines[0]} == *"$program: "*no-such-option* ]]
+			help="$program${command:+ $command} -h"
+			[ "${lines[1]}" = "$program: try '$help'" ]
+			[ "${#lines[@]}" -eq 2 ]
+			$help >/dev/null
+		done
+	done
+}
+
+@test "every short option has a long name in -h, and it works" {
+	load_programs
+	for program in $programs; do
+		commands=$(commands "$program")
+		for command in ${commands:-''}; do
+			while read -r short longs; do
+				echo "$program $command: $short is $longs"
+				works=
+				for long in $longs; do
+					# shellcheck disable=SC2086 # none or one
+					run "$program" $command "--$long" -h
+					[[ $output == *"option '--"* ]] ||
+						works=1
+				done
+				[ -n "$works" ]
+			done < <(shorts "$program" $command)
 		done
 	done
 }

@@ -65,6 +65,7 @@ enum {
 #define SYNC_SHORT "H:o:"
 #define SYNC_LONG \
 	{"store", required_argument, NULL, SYNC_STORE}, \
+	{"h", required_argument, NULL, 'H'}, \
 	{"layout", required_argument, NULL, SYNC_LAYOUT}, \
 	{"run", required_argument, NULL, SYNC_RUN}, \
 	{"global", required_argument, NULL, SYNC_GLOBAL}, \
