@@ -117,6 +117,9 @@ int http_serve(struct dl_address *a,
 	struct pollfd p = {.events = POLLIN};
 	int fd, code = dl_address_listen(a, DL_INSECURE_LOOPBACK, &p.fd, e);
 
+	if (code == DL_USAGE)
+		return dl_fail(e, code, "only at this machine's loopback, such "
+					"as 127.0.0.1");
 	if (code)
 		return code;
 	cmd_note("listens at %s", dl_address_show(address, a));
