@@ -28,6 +28,7 @@ static void allocate(struct globals *g, const struct sync_options *o)
 	g->momentum = dl_alloc_array(n, sizeof *g->momentum);
 	g->error = dl_alloc_array(n, sizeof *g->error);
 	g->update = dl_alloc_array(n, sizeof *g->update);
+	g->alike = dl_alloc_array(n, sizeof *g->alike);
 	shelf_init(&g->shelf, layout, 2);
 	pushes_init(&g->pushes, g->pool, &g->shelf, layout, g->segment,
 		g->segments);
@@ -36,6 +37,7 @@ static void allocate(struct globals *g, const struct sync_options *o)
 			segments_cut(layout, p, o->rule, &g->segment[p]);
 		g->values[p] = new_values(g, p);
 		g->momentum[p] = shelf_take(&g->shelf, p);
+		g->alike[p] = (struct dl_alike)DL_ALIKE_UNKNOWN;
 	}
 }
 
@@ -118,6 +120,7 @@ void globals_close(struct globals *g)
 	free(g->momentum);
 	free(g->error);
 	free(g->update);
+	free(g->alike);
 	shelf_release(&g->shelf);
 	dl_pool_free(g->pool);
 	dl_store_close(g->store);
@@ -171,7 +174,8 @@ static int step_whole(
 	const struct dl_step step = {.outer = g->outer,
 		.theta = g->values[p]->data,
 		.next = next->data,
-		.momentum = g->momentum[p]};
+		.momentum = g->momentum[p],
+		.alike = &g->alike[p]};
 	int code = merge(g, a, &step, e);
 
 	keep_values(g, p, next, !code);
@@ -194,6 +198,7 @@ static int step_narrow(
 	const struct dl_step step = {.outer = g->outer,
 		.theta = w.before,
 		.momentum = g->momentum[p],
+		.alike = &g->alike[p],
 		.made = update_block,
 		.ctx = &w};
 	struct shared *data;
@@ -222,6 +227,7 @@ int globals_merge(
 	uint32_t p = a->fragment;
 	struct update *update = &g->update[p];
 
+	g->alike[p] = (struct dl_alike)DL_ALIKE_UNKNOWN;
 	shared_retire(update->data);
 	*update = (struct update){
 		.base = {a->version.epoch, a->version.number - 1},

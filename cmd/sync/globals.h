@@ -31,6 +31,7 @@ struct globals {
 	float **momentum;	     /* P */
 	float **error;		     /* P: what updates owe; NULL: nothing */
 	struct update *update;	     /* P: the newest of this process */
+	struct dl_alike *alike;	     /* P: what was merged last */
 	struct pushes pushes;
 	struct shelf shelf;
 };

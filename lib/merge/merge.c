@@ -95,7 +95,7 @@ int dl_merge_fragment(struct dl_pool *pool, const struct dl_segment *segments,
 	struct dl_err *e)
 {
 	const struct dl_merging what = {pool, segments, nsegments,
-		contributions, ncontributions, NULL, 0};
+		contributions, ncontributions, NULL, 0, NULL};
 	struct dl_weighed w;
 	struct merge g = {.k = dl_kernels(), .w = &w, .update = update};
 	double changed;

@@ -92,7 +92,7 @@ int dl_merge_step(struct dl_pool *pool, const struct dl_segment *segments,
 	const struct dl_step *step, struct dl_err *e)
 {
 	const struct dl_merging g = {pool, segments, nsegments, contributions,
-		ncontributions, products, 1};
+		ncontributions, products, 1, step->alike};
 	struct dl_weighed w;
 	int code = dl_weigh(&w, &g, e);
 

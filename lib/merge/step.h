@@ -5,6 +5,7 @@
 #ifndef DL_MERGE_STEP_H
 #define DL_MERGE_STEP_H
 
+#include "merge/alike.h"
 #include "merge/outer.h"
 
 struct dl_step {
@@ -13,6 +14,9 @@ struct dl_step {
 	float *momentum;    /* changed in place; NULL when mu is 0 */
 	float *next;	    /* gets the values after; may be theta */
 	float *update;	    /* gets what was merged, unless NULL */
+	/* Gets how alike the deltas were, of which that is known of up to
+	 * DL_GRAM_MOST; unless NULL. */
+	struct dl_alike *alike;
 	/*
 	 * Unless NULL it gets the values after, [offset, offset + n) of them,
 	 * instead of `next`: a block, DL_MERGE_BLOCK of a segment from its

@@ -119,6 +119,16 @@ static void take_products(struct weigh *w, const double *product,
 	}
 }
 
+static void compare(const struct weigh *w, const double *product,
+	const size_t *index, size_t stride)
+{
+	const struct dl_merging *g = w->g;
+
+	if (g->alike)
+		dl_alike(g->alike, g->segments, g->nsegments, product, stride,
+			index, w->party->m);
+}
+
 static void read_products(struct weigh *w, size_t *index)
 {
 	const struct dl_merging *g = w->g;
@@ -130,6 +140,7 @@ static void read_products(struct weigh *w, size_t *index)
 	dl_gram(g->pool, g->segments, g->nsegments, w->party->who, m, g->bound,
 		product);
 	take_products(w, product, index, m);
+	compare(w, product, index, m);
 	free(product);
 }
 
@@ -140,12 +151,16 @@ static void find_norms(struct weigh *w)
 
 	for (size_t j = 0; j < m; j++)
 		index[j] = (size_t)(w->party->who[j] - g->from);
-	if (g->products)
+	if (g->alike)
+		*g->alike = (struct dl_alike)DL_ALIKE_UNKNOWN;
+	if (g->products) {
 		take_products(w, g->products, index, g->n);
-	else if (m > DL_GRAM_MOST)
+		compare(w, g->products, index, g->n);
+	} else if (m > DL_GRAM_MOST) {
 		read_norms(w);
-	else if (m > 1 || g->bound)
+	} else if (m > 1 || g->bound) {
 		read_products(w, index);
+	}
 	free(index);
 }
 

@@ -6,6 +6,7 @@
 #ifndef DL_MERGE_WEIGH_H
 #define DL_MERGE_WEIGH_H
 
+#include "merge/alike.h"
 #include "merge/merge.h"
 #include "merge/party.h"
 
@@ -18,6 +19,7 @@ struct dl_merging {
 	size_t n;
 	const double *products; /* NULL: not known */
 	int bound;		/* `bounded` is wanted */
+	struct dl_alike *alike; /* gets how alike they are, unless NULL */
 };
 
 struct dl_weighed {
