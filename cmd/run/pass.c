@@ -46,7 +46,7 @@ void pass_event(struct pass *p, struct dl_sync_event *ev)
 
 	tick(p);
 	ev->now = p->now;
-	sync_note(p->tape, ev, p->globals.store, &p->trail, p->now);
+	sync_note(p->tape, ev, &p->globals, &p->trail, p->now);
 	book_event(&p->book, ev);
 	dl_sync_event(p->core, ev);
 	while (dl_sync_next(p->core, &a)) {

@@ -149,7 +149,7 @@ static void feed(struct server *s, const struct dl_sync_event *ev)
 	int64_t wall = dl_wall();
 
 	if (s->tape)
-		sync_note(s->tape, ev, s->globals.store, &s->trail, wall);
+		sync_note(s->tape, ev, &s->globals, &s->trail, wall);
 	dl_stat_at(&s->stat, ev->now, wall);
 	dl_sync_event(s->core, ev);
 	while (dl_sync_next(s->core, &a)) {
@@ -158,6 +158,9 @@ static void feed(struct server *s, const struct dl_sync_event *ev)
 		act(s, &a);
 	}
 	dl_stat_follow(&s->stat, ev);
+	if (ev->kind == DL_EV_MERGED)
+		dl_stat_alike(&s->stat, ev->fragment,
+			&s->globals.alike[ev->fragment]);
 }
 
 /*

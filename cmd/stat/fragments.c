@@ -86,6 +86,16 @@ PUT(norm)
 		dl_buf_printf(out, exact ? "%.9g" : "%.3g", norm);
 }
 
+PUT(cosine)
+{
+	put_real(out, s->fragment[row].alike.mean, 3, exact);
+}
+
+PUT(cosine_min)
+{
+	put_real(out, s->fragment[row].alike.least, 3, exact);
+}
+
 static const struct column columns[] = {
 	{"fragment", put_fragment},
 	{"version", put_version},
@@ -96,6 +106,8 @@ static const struct column columns[] = {
 	{"took-part", put_part},
 	{"open", put_open},
 	{"norm", put_norm},
+	{"cosine", put_cosine},
+	{"cosine-min", put_cosine_min},
 };
 
 const struct sheet sheet_fragments = {.name = "fragments",

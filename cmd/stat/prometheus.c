@@ -106,6 +106,10 @@ static const struct metric fragment_metrics[] = {
 		"dl_fragment_merges_total", COUNT, merges, "Merges committed."),
 	FRAGMENT("dl_fragment_push_norm", REAL, norm,
 		"Norm of a push a step, smoothed."),
+	FRAGMENT("dl_fragment_push_cosine", REAL, alike.mean,
+		"Mean cosine between the pushes of a merge, smoothed."),
+	FRAGMENT("dl_fragment_push_cosine_min", REAL, alike.least,
+		"Least cosine between the pushes of a merge, smoothed."),
 };
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))

@@ -33,10 +33,10 @@ void sync_start(struct dl_tape_start *start, const struct sync_options *o,
 }
 
 void sync_note(struct dl_tape *tape, const struct dl_sync_event *ev,
-	const struct dl_store *store, const struct dl_trail *trail,
-	int64_t wall)
+	const struct globals *g, const struct dl_trail *trail, int64_t wall)
 {
-	const struct dl_head_files *files = dl_store_files(store, ev->fragment);
+	const struct dl_head_files *files =
+		dl_store_files(g->store, ev->fragment);
 	struct dl_tape_made made;
 
 	if (ev->kind != DL_EV_MERGED) {
@@ -46,5 +46,6 @@ void sync_note(struct dl_tape *tape, const struct dl_sync_event *ev,
 	strcpy(made.values, files->global);
 	strcpy(made.momentum, files->momentum);
 	dl_trail_hex(trail, made.trail);
+	made.alike = g->alike[ev->fragment];
 	dl_tape_event(tape, ev, &made, wall);
 }

@@ -5,6 +5,7 @@
 #ifndef CMD_SYNC_START_H
 #define CMD_SYNC_START_H
 
+#include "cmd/sync/globals.h"
 #include "cmd/sync/options.h"
 #include "state/store.h"
 #include "state/tape.h"
@@ -20,9 +21,8 @@ void sync_start(struct dl_tape_start *start, const struct sync_options *o,
 	const struct dl_store *store);
 
 /* Puts the event on the tape, before the core of that trail gets it; with
- * DL_EV_MERGED what the store holds since. */
+ * DL_EV_MERGED what the store holds since, and how alike the pushes were. */
 void sync_note(struct dl_tape *tape, const struct dl_sync_event *ev,
-	const struct dl_store *store, const struct dl_trail *trail,
-	int64_t wall);
+	const struct globals *g, const struct dl_trail *trail, int64_t wall);
 
 #endif

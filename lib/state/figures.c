@@ -103,6 +103,8 @@ static const struct dl_field fragments[] = {
 	FRAGMENT("reports", DL_FIELD_U64, reports),
 	FRAGMENT("open_ns", DL_FIELD_I64, open_ns),
 	FRAGMENT("norm", DL_FIELD_REAL, norm),
+	FRAGMENT("cosine", DL_FIELD_REAL, alike.mean),
+	FRAGMENT("cosine_min", DL_FIELD_REAL, alike.least),
 };
 
 #define BUCKET(key, type, member)                                              \

@@ -125,7 +125,8 @@ void dl_stat_begin(struct dl_stat *s, const char *run,
 		free(s->fragment);
 		s->fragment = dl_alloc_array(fragments, sizeof *s->fragment);
 		for (uint32_t p = 0; p < fragments; p++)
-			s->fragment[p].norm = NAN;
+			s->fragment[p] = (struct dl_stat_fragment){
+				.norm = NAN, .alike = DL_ALIKE_UNKNOWN};
 		s->totals.fragments = fragments;
 	}
 	for (uint32_t p = 0; p < fragments; p++)
@@ -199,13 +200,17 @@ static void share_out(struct dl_stat *s, const struct dl_sync_action *a)
 	s->shared++;
 }
 
+/* An exponential moving average of what is known. */
+static void smooth(double *average, double now)
+{
+	if (isfinite(now))
+		*average = isnan(*average) ? now
+					   : *average + 0.2 * (now - *average);
+}
+
 static void take_norm(struct dl_stat *s, const struct dl_sync_event *ev)
 {
-	double *norm = &s->fragment[ev->fragment].norm;
-	double now = ev->norm / (double)ev->steps;
-
-	if (isfinite(now))
-		*norm = isnan(*norm) ? now : *norm + 0.2 * (now - *norm);
+	smooth(&s->fragment[ev->fragment].norm, ev->norm / (double)ev->steps);
 }
 
 void dl_stat_act(struct dl_stat *s, const struct dl_sync_event *ev,
@@ -347,6 +352,13 @@ void dl_stat_follow(struct dl_stat *s, const struct dl_sync_event *ev)
 	bucket(s)->merges++;
 }
 
+void dl_stat_alike(
+	struct dl_stat *s, uint32_t fragment, const struct dl_alike *alike)
+{
+	smooth(&s->fragment[fragment].alike.mean, alike->mean);
+	smooth(&s->fragment[fragment].alike.least, alike->least);
+}
+
 void dl_stat_line(struct dl_stat *s, const struct dl_tape_line *l)
 {
 	const struct dl_tape_start *start = &l->start;
@@ -366,4 +378,6 @@ void dl_stat_line(struct dl_stat *s, const struct dl_tape_line *l)
 	while (dl_sync_next(s->core, &a))
 		dl_stat_act(s, &l->event, &a);
 	dl_stat_follow(s, &l->event);
+	if (l->event.kind == DL_EV_MERGED)
+		dl_stat_alike(s, l->event.fragment, &l->made.alike);
 }

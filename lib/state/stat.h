@@ -47,6 +47,8 @@ struct dl_stat_fragment {
 	uint64_t members, reports; /* of its closed rounds, summed */
 	int64_t open_ns;	   /* how long those were open, summed */
 	double norm;		   /* of a push a step, smoothed; NaN: none */
+	struct dl_alike alike;	   /* the pushes of a merge, smoothed; NaN:
+				    * none, or not known */
 	/* private */
 	uint64_t step; /* of the last round opened */
 	int64_t opened;
@@ -109,6 +111,7 @@ void dl_stat_line(struct dl_stat *s, const struct dl_tape_line *l);
  *	while (dl_sync_next(core, &a))
  *		dl_stat_act(s, ev, &a);
  *	dl_stat_follow(s, ev);
+ * and after DL_EV_MERGED dl_stat_alike.
  */
 void dl_stat_begin(struct dl_stat *s, const char *run,
 	const struct dl_sync_config *c, struct dl_sync *core, int64_t now,
@@ -117,6 +120,9 @@ void dl_stat_at(struct dl_stat *s, int64_t now, int64_t wall);
 void dl_stat_act(struct dl_stat *s, const struct dl_sync_event *ev,
 	const struct dl_sync_action *a);
 void dl_stat_follow(struct dl_stat *s, const struct dl_sync_event *ev);
+/* How alike the pushes of that fragment's merge were, if that is known. */
+void dl_stat_alike(
+	struct dl_stat *s, uint32_t fragment, const struct dl_alike *alike);
 
 /* Brings all figures to the time of the last event, or of dl_stat_at; more may
  * come after that. */

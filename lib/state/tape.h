@@ -15,6 +15,7 @@
 #include "base/hash.h"
 #include "base/input.h"
 #include "base/mem.h"
+#include "merge/alike.h"
 #include "state/trail.h"
 #include "sync/sync.h"
 
@@ -27,10 +28,12 @@ struct dl_tape_start {
 };
 
 /* What a merge came to: the BLAKE2b of its files, as HEAD has them, and the
- * core's trail up to it. Strings are empty where a tape says nothing. */
+ * core's trail up to it; strings are empty where a tape says nothing. How alike
+ * its pushes were decides nothing. */
 struct dl_tape_made {
 	char values[DL_HASH_HEX], momentum[DL_HASH_HEX];
 	char trail[DL_TRAIL_HEX];
+	struct dl_alike alike;
 };
 
 enum dl_tape_kind { DL_TAPE_START, DL_TAPE_EVENT };

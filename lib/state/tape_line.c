@@ -1,6 +1,8 @@
 /* Lines of a tape: what goes in comes out. */
 #include "state/tape.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "state/fields.h"
@@ -171,6 +173,12 @@ static void put_made(struct dl_buf *out, const struct dl_tape_made *made)
 	dl_put_string(out, made->momentum);
 	dl_put_key(out, "trail");
 	dl_put_string(out, made->trail);
+	if (isnan(made->alike.mean))
+		return;
+	dl_put_key(out, "cosine");
+	dl_put_real(out, made->alike.mean);
+	dl_put_key(out, "cosine_min");
+	dl_put_real(out, made->alike.least);
 }
 
 void dl_tape_write_event(struct dl_buf *out, const struct dl_sync_event *ev,
@@ -273,20 +281,50 @@ static int take_versions(struct dl_json *j, struct dl_tape_line *l)
 	return more ? DL_DATA : 0;
 }
 
-/* Tapes of before do not have it. */
-static int take_made(struct dl_json *j, struct dl_tape_made *made)
+/* Of a line that may end here: 0 when it does, 1 after that key, -1 when
+ * neither (65). */
+static int take_more(struct dl_json *j, const char *key)
 {
 	enum dl_json_token t = dl_json_next(j);
+	char fact[64];
 
-	if (t == DL_JSON_OBJECT_END || t == DL_JSON_BAD)
-		return t == DL_JSON_BAD ? DL_DATA : 0;
-	if (t != DL_JSON_KEY || !dl_json_is(j, "values"))
-		return dl_refuse(j, "expected the key 'values' or the end");
+	if (t == DL_JSON_OBJECT_END)
+		return 0;
+	if (t == DL_JSON_KEY && dl_json_is(j, key))
+		return 1;
+	snprintf(fact, sizeof fact, "expected the key '%s' or the end", key);
+	if (t != DL_JSON_BAD)
+		dl_refuse(j, fact);
+	return -1;
+}
+
+static int take_alike(struct dl_json *j, struct dl_alike *alike)
+{
+	int more = take_more(j, "cosine");
+
+	if (more <= 0)
+		return more ? DL_DATA : 0;
+	if (dl_take_real(j, &alike->mean) || dl_take_key(j, "cosine_min") ||
+		dl_take_real(j, &alike->least))
+		return DL_DATA;
+	if (!isfinite(alike->mean) || !isfinite(alike->least))
+		return dl_refuse(j, "not cosines");
+	return dl_take(j, DL_JSON_OBJECT_END);
+}
+
+/* Tapes of before do not have it, or end before the cosines. */
+static int take_made(struct dl_json *j, struct dl_tape_made *made)
+{
+	int more = take_more(j, "values");
+
+	made->alike = (struct dl_alike)DL_ALIKE_UNKNOWN;
+	if (more <= 0)
+		return more ? DL_DATA : 0;
 	if (dl_take_hash(j, made->values) || dl_take_key(j, "momentum") ||
 		dl_take_hash(j, made->momentum) || dl_take_key(j, "trail") ||
 		dl_take_hex(j, made->trail, DL_TRAIL_HEX - 1))
 		return DL_DATA;
-	return dl_take(j, DL_JSON_OBJECT_END);
+	return take_alike(j, &made->alike);
 }
 
 static int take_event(struct dl_json *j, struct dl_tape_line *l)

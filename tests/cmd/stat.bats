@@ -127,10 +127,11 @@ line() {
 @test "a table of fragments, and of who did what when" {
 	one_round >tape
 	run dl-stat -t -T fragments tape
-	[ "${lines[0]}" = "$(printf '# fragment\tversion\tcommitted\t%s' \
-		$'rounds\tmerges\tmembers\ttook-part\topen\tnorm')" ]
+	[ "${lines[0]}" = "$(printf '# fragment\tversion\tcommitted\t%s\t%s' \
+		$'rounds\tmerges\tmembers\ttook-part\topen\tnorm' \
+		$'cosine\tcosine-min')" ]
 	[ "${lines[1]}" = "$(printf '0\t1.1\t2023-11-14T22:13:27Z\t2\t1\t%s' \
-		$'2\t1\t1\t0.48')" ]
+		$'2\t1\t1\t0.48\t-\t-')" ]
 	[ "${#lines[@]}" -eq 2 ]
 	printf '%s\n' $'# name\tnumber\tfrom\tto\tstate' \
 		$'a\t0\t0\t1\tunknown' $'a\t0\t1\t2\tjoining' \
@@ -144,6 +145,17 @@ line() {
 		training += $7; due += $8; refused += $14 } END {
 		print tokens, wasted, up, training, due, refused
 	}' history | grep -qx '1500 100 3200 28 40 1'
+}
+
+@test "how alike pushes were, when the tape says so" {
+	one_round | sed "/\"merged\"/s/}$/,\"values\":\"$layout\",\
+\"momentum\":\"$layout\",\"trail\":\"${layout:0:16}\",\"cosine\":0.25,\
+\"cosine_min\":-0.5}/" >tape
+	grep '"cosine_min":-0.5}$' tape
+	dl-stat -t -T fragments tape | grep -P '^0\t.*\t0.25\t-0.5$'
+	dl-stat -T fragments tape | grep ' 0.250 .* -0.500$'
+	dl-stat --prometheus tape | grep 'push_cosine{.*} 0.25$'
+	dl-stat --json tape | grep '"cosine":0.25,"cosine_min":-0.5}'
 }
 
 @test "who said that it leaves is gone, who comes back has trained on" {

@@ -19,7 +19,7 @@ merges() {
 }
 
 @test "a live syncer tells what its tape does" {
-	syncer
+	syncer --quorum 2
 	wait_for [ -S s ]
 	learner ann
 	learner bob
@@ -36,6 +36,11 @@ merges() {
 		cut -f 1-5,7-13,15-20 $f >$f.same
 	done
 	diff live.same taped.same
+	dl-stat -t -T fragments --from "$link" >live
+	dl-stat -t -T fragments tape | diff live -
+	# The other fragments are embeddings, which are merged by the mean.
+	grep '"merged".*"cosine":[-0-9]' tape
+	grep -P '^2\t.*\t-?0\.[0-9]+\t-?0\.[0-9]+$' live
 	dl-stat --html page.html --from "$link"
 	python3 "$abs_top_srcdir/tests/cmd/page.py" page.html
 	dl-stat --prometheus --from "$link" >metrics

@@ -112,12 +112,20 @@ static void any_made(struct dl_tape_made *made, struct dl_rng *r)
 	any_hex(made->values, DL_HASH_HEX - 1, r);
 	any_hex(made->momentum, DL_HASH_HEX - 1, r);
 	any_hex(made->trail, DL_TRAIL_HEX - 1, r);
+	made->alike = (struct dl_alike)DL_ALIKE_UNKNOWN;
+	if (dl_rng_below(r, 4) != 0)
+		made->alike = (struct dl_alike){2 * dl_rng_uniform(r) - 1,
+			2 * dl_rng_uniform(r) - 1};
 }
 
 static int same_made(const struct dl_tape_made *a, const struct dl_tape_made *b)
 {
 	return !strcmp(a->values, b->values) &&
-	       !strcmp(a->momentum, b->momentum) && !strcmp(a->trail, b->trail);
+	       !strcmp(a->momentum, b->momentum) &&
+	       !strcmp(a->trail, b->trail) &&
+	       (!*a->values ||
+		       (same_double(a->alike.mean, b->alike.mean) &&
+			       same_double(a->alike.least, b->alike.least)));
 }
 
 /* Whether b is a in all that its kind carries. */
@@ -266,7 +274,14 @@ static void test_strict(void)
 			"16 hexadecimal digits"},
 		{M ",\"values\":" HASH ",\"momentum\":" HASH
 		   ",\"trail\":\"0123456789abcdef\",\"x\":1}",
-			"the end of the object"},
+			"the key 'cosine' or the end"},
+		{M ",\"values\":" HASH ",\"momentum\":" HASH
+		   ",\"trail\":\"0123456789abcdef\",\"cosine\":0.5}",
+			"the key 'cosine_min'"},
+		{M ",\"values\":" HASH ",\"momentum\":" HASH
+		   ",\"trail\":\"0123456789abcdef\",\"cosine\":\"nan\","
+		   "\"cosine_min\":0}",
+			"not cosines"},
 		{"", "JSON byte"},
 		{"{}", "a key"},
 		{"[]", "an object"},
@@ -501,6 +516,7 @@ static void feed(struct dl_sync *core, struct dl_tape *t,
 	memset(made.values, '0', DL_HASH_HEX - 1);
 	memset(made.momentum, '0', DL_HASH_HEX - 1);
 	dl_trail_hex(&trail, made.trail);
+	made.alike = (struct dl_alike)DL_ALIKE_UNKNOWN;
 	dl_tape_event(t, ev, ev->kind == DL_EV_MERGED ? &made : NULL, ev->now);
 	dl_sync_event(core, ev);
 	note_actions(core, out, merge);

@@ -67,7 +67,7 @@ static void feed(struct run *r, struct dl_sync_event *ev)
 	struct dl_sync_action a;
 
 	ev->now = r->now += 1000000;
-	sync_note(r->tape, ev, r->g.store, &r->trail, ev->now);
+	sync_note(r->tape, ev, &r->g, &r->trail, ev->now);
 	dl_sync_event(r->core, ev);
 	while (dl_sync_next(r->core, &a))
 		act(r, &a);
