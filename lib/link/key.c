@@ -71,6 +71,7 @@ int dl_key_parse(
  * no mode that says anything; a pipe is of who writes it. */
 static int check(int fd, struct dl_err *e)
 {
+	mode_t others = S_IRWXG | S_IRWXO;
 	struct stat st;
 
 	if (fstat(fd, &st))
@@ -83,7 +84,11 @@ static int check(int fd, struct dl_err *e)
 	if (S_ISREG(st.st_mode) && st.st_uid != geteuid() && st.st_uid != 0)
 		return dl_fail(e, DL_NOPERM, "belongs to user %lu, not to us",
 			(unsigned long)st.st_uid);
-	if (st.st_mode & (S_IRWXG | S_IRWXO))
+	/* Root lets us read by an access list, as systemd does credentials;
+	 * what a list allows shows in the rights of the group. */
+	if (S_ISREG(st.st_mode) && st.st_uid != geteuid() && !st.st_gid)
+		others &= ~(mode_t)S_IRGRP;
+	if (st.st_mode & others)
 		return dl_fail(e, DL_NOPERM,
 			"mode %04o lets others at it: a key is for its owner "
 			"alone (0600)",

@@ -30,7 +30,8 @@ int dl_key_new(struct dl_key **k, struct dl_err *e); /* a new pair */
 /*
  * From a key file; "-" is standard input, "/dev/fd/N" the descriptor N, which
  * is closed. 77 for a regular file that is not ours (or root's), or that group
- * or others may do anything with; 66 when there is none, or it is a terminal,
+ * or others may do anything with, but for reading one of root's by its group
+ * root; 66 when there is none, or it is a terminal,
  * which would show the key; 65 when it holds something else.
  */
 int dl_key_read(struct dl_key **k, const char *path, struct dl_err *e);

@@ -127,6 +127,23 @@ static void test_modes(void)
 	ok(!code_of(path, NULL), "our own");
 	if (seteuid(0) || chown(path, 0, 0))
 		exit(99);
+	/* As root lets us have it by an access list; our group is still 0. */
+	chmod(path, 0440);
+	if (seteuid(1))
+		exit(99);
+	ok(!code_of(path, NULL), "root's, which its group may read");
+	if (seteuid(0) || chmod(path, 0460) || seteuid(1))
+		exit(99);
+	ok(code_of(path, NULL) == DL_NOPERM, "but not write");
+	if (seteuid(0) || chmod(path, 0444) || seteuid(1))
+		exit(99);
+	ok(code_of(path, NULL) == DL_NOPERM, "nor others read");
+	if (seteuid(0) || chown(path, 0, 1) || chmod(path, 0440) ||
+		setegid(1) || seteuid(1))
+		exit(99);
+	ok(code_of(path, NULL) == DL_NOPERM, "nor another group");
+	if (seteuid(0) || setegid(0) || chown(path, 0, 0) || chmod(path, 0600))
+		exit(99);
 }
 
 static void test_descriptors(void)
