@@ -21,6 +21,10 @@ teardown() {
 	# What batch scripts left is Slurm's to end.
 	[ -z "${pid[slurmd]:-}" ] || sleep 1
 	run_teardown
+	# A step has a session of its own, and outlives a slurmd that died.
+	[ -z "${SLURM_CONF:-}" ] ||
+		grep -lsz "^SLURM_CONF=$SLURM_CONF$" /proc/[0-9]*/environ |
+		cut -d / -f 3 | xargs -r kill -9 || true
 }
 
 begin_munge() {
