@@ -182,6 +182,7 @@ static int take_part(struct round *r, struct round_part *part,
 	if (load(r, part, d, e) || check_values(r, part, d->fragment, NULL, e))
 		return delta_at(d, e);
 	c->read = dl_coded_read;
+	c->codes = dl_coded_codes;
 	c->ctx = &part->coded;
 	return 0;
 }

@@ -160,7 +160,7 @@ void pushes_gather(struct pushes *s, const struct dl_sync_action *a,
 			.scale = n > 1 ? 1 : part->scale,
 			.delta = push->packed ? push->data : NULL,
 			.read = dl_coded_read,
-			.add = dl_coded_add,
+			.codes = dl_coded_codes,
 			.ctx = &push->coded};
 		if (n > 1)
 			to->delta = c->sum[c->n] = add(s, part, n);

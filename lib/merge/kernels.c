@@ -1,65 +1,23 @@
 #include "merge/kernels.h"
 
-#include <string.h>
-#if defined __AVX512F__
-#include <immintrin.h>
-#endif
+#include "tensor/wide.h"
 
-/*
- * Vectors as wide as this level's registers, written with the compilers'
- * vector types: a wider level does the same operations on the same lanes with
- * fewer instructions. DL_KERNELS names the level's table.
- */
-#if defined __AVX512F__
-enum { WIDE = 8 };
-#elif defined __AVX2__
-enum { WIDE = 4 };
-#else
-enum { WIDE = 2 };
-#endif
+/* DL_KERNELS names the level's table. */
 enum { LANES = DL_LANES, PARTS = LANES / WIDE, SINGLES = 2 * WIDE };
-/* A tile of products, and how many of its parts are summed at once, as
- * registers allow. */
-enum { TILE = WIDE == 8 ? 4 : 2, ONCE = WIDE == 8 ? 1 : 2 };
-/* What is read so many elements later is fetched: deltas are many, and read
- * too little at a time for the CPU to see them coming. */
-enum { AHEAD = 512 };
+/* A tile of products, as many as registers hold. */
+enum { ROWS = WIDE == 8 ? 4 : 2, COLUMNS = DL_GRAM_TILE };
 
-/* Out of line, a constant would be none. */
-#define INLINE static inline __attribute__((always_inline))
-
-typedef double wide __attribute__((vector_size(WIDE * sizeof(double))));
-typedef float half __attribute__((vector_size(WIDE * sizeof(float))));
 typedef float single __attribute__((vector_size(SINGLES * sizeof(float))));
-
-/* gcc 12 converts halves of a register of 512 bits, unless told otherwise. */
-INLINE wide widen(const float *x)
-{
-	half v;
-
-	memcpy(&v, x, sizeof v);
-#if defined __AVX512F__
-	return (wide)_mm512_cvtps_pd((__m256)v);
-#else
-	return __builtin_convertvector(v, wide);
-#endif
-}
 
 INLINE half narrowed(wide v)
 {
 #if defined __AVX512F__
 	return (half)_mm512_cvtpd_ps((__m512d)v);
+#elif defined __AVX2__
+	return (half)_mm256_cvtpd_ps((__m256d)v);
 #else
 	return __builtin_convertvector(v, half);
 #endif
-}
-
-INLINE wide load_wide(const double *x)
-{
-	wide v;
-
-	memcpy(&v, x, sizeof v);
-	return v;
 }
 
 static double dot(const float *x, const float *y, size_t n)
@@ -109,61 +67,60 @@ INLINE wide add_product(wide sum, wide x, wide y)
 {
 #if defined __AVX512F__
 	return (wide)_mm512_fmadd_pd((__m512d)x, (__m512d)y, (__m512d)sum);
+#elif defined __FMA__
+	return (wide)_mm256_fmadd_pd((__m256d)x, (__m256d)y, (__m256d)sum);
 #else
 	return sum + x * y;
 #endif
 }
 
-/* The products of the x's with the y's, in ONCE of the parts from one on; of a
- * tile on the diagonal only those that are above it. */
-INLINE void tile_parts(double (*lane)[DL_GRAM_MOST][LANES],
-	const float *const *x, const float *const *y, int diagonal, int part,
+/*
+ * The products of the x's with the y's, in one part of the lanes; of a tile
+ * that the diagonal goes through only those above it, where x[0] is y[below].
+ */
+INLINE void tile_part(double (*lane)[DL_GRAM_MOST][LANES],
+	const float *const *x, const float *const *y, int below, int part,
 	size_t n)
 {
-	wide sum[TILE][TILE][ONCE];
+	wide sum[ROWS][COLUMNS];
 
 #pragma GCC unroll 4
-	for (int i = 0; i < TILE; i++)
+	for (int i = 0; i < ROWS; i++)
 #pragma GCC unroll 4
-		for (int j = 0; j < TILE; j++)
-			memcpy(sum[i][j], lane[i][j] + part * WIDE,
-				sizeof sum[i][j]);
+		for (int j = 0; j < COLUMNS; j++)
+			sum[i][j] = load_wide(lane[i][j] + part * WIDE);
 	for (size_t at = (size_t)(part * WIDE); at + LANES <= n + part * WIDE;
-		at += LANES)
-#pragma GCC unroll 2
-		for (int k = 0; k < ONCE; k++) {
-			wide v[TILE];
+		at += LANES) {
+		wide v[COLUMNS];
 
 #pragma GCC unroll 4
-			for (int j = 0; j < TILE; j++)
-				v[j] = widen(y[j] + at + k * WIDE);
+		for (int j = below < 0 ? 0 : below; j < COLUMNS; j++)
+			v[j] = widen(y[j] + at);
 #pragma GCC unroll 4
-			for (int i = 0; i < TILE; i++) {
-				wide u = diagonal ? v[i]
-						  : widen(x[i] + at + k * WIDE);
+		for (int i = 0; i < ROWS; i++) {
+			wide u = below < 0 ? widen(x[i] + at) : v[i + below];
 
 #pragma GCC unroll 4
-				for (int j = diagonal ? i : 0; j < TILE; j++)
-					sum[i][j][k] = add_product(
-						sum[i][j][k], u, v[j]);
-			}
+			for (int j = below < 0 ? 0 : i + below; j < COLUMNS;
+				j++)
+				sum[i][j] = add_product(sum[i][j], u, v[j]);
 		}
+	}
 #pragma GCC unroll 4
-	for (int i = 0; i < TILE; i++)
+	for (int i = 0; i < ROWS; i++)
 #pragma GCC unroll 4
-		for (int j = 0; j < TILE; j++)
-			memcpy(lane[i][j] + part * WIDE, sum[i][j],
-				sizeof sum[i][j]);
+		for (int j = 0; j < COLUMNS; j++)
+			store_wide(lane[i][j] + part * WIDE, sum[i][j]);
 }
 
 INLINE void tile(double (*lane)[DL_GRAM_MOST][LANES], const float *const *x,
-	const float *const *y, int diagonal, size_t n)
+	const float *const *y, int below, size_t n)
 {
-	for (int part = 0; part < PARTS; part += ONCE)
-		tile_parts(lane, x, y, diagonal, part, n);
+	for (int part = 0; part < PARTS; part++)
+		tile_part(lane, x, y, below, part, n);
 	for (size_t at = n / LANES * LANES; at < n; at++)
-		for (int i = 0; i < TILE; i++)
-			for (int j = 0; j < TILE; j++)
+		for (int i = 0; i < ROWS; i++)
+			for (int j = 0; j < COLUMNS; j++)
 				lane[i][j][at % LANES] +=
 					(double)x[i][at] * (double)y[j][at];
 }
@@ -171,38 +128,18 @@ INLINE void tile(double (*lane)[DL_GRAM_MOST][LANES], const float *const *x,
 static void gram(double (*lane)[DL_GRAM_MOST][LANES], const float *const *x,
 	size_t m, size_t n)
 {
-	for (size_t i = 0; i < m; i += TILE)
-		for (size_t j = i; j < m; j += TILE) {
+	for (size_t i = 0; i < m; i += ROWS)
+		for (size_t j = i / COLUMNS * COLUMNS; j < m; j += COLUMNS) {
 			double(*corner)[DL_GRAM_MOST][LANES] =
 				(void *)&lane[i][j];
 
-			if (i == j)
-				tile(corner, x + i, x + j, 1, n);
-			else
+			if (i < j)
+				tile(corner, x + i, x + j, -1, n);
+			else if (i == j)
 				tile(corner, x + i, x + j, 0, n);
+			else
+				tile(corner, x + i, x + j, ROWS % COLUMNS, n);
 		}
-}
-
-static void accumulate(
-	double *sum, const double *c, const float *const *x, size_t m, size_t n)
-{
-	size_t i = 0;
-
-	for (; m && i + LANES <= n; i += LANES) {
-		wide v[PARTS];
-
-		memcpy(v, sum + i, sizeof v);
-		for (size_t j = 0; j < m; j++) {
-			__builtin_prefetch(x[j] + i + AHEAD);
-#pragma GCC unroll 8
-			for (int k = 0; k < PARTS; k++)
-				v[k] += c[j] * widen(x[j] + i + k * WIDE);
-		}
-		memcpy(sum + i, v, sizeof v);
-	}
-	for (; i < n; i++)
-		for (size_t j = 0; j < m; j++)
-			sum[i] += c[j] * (double)x[j][i];
 }
 
 static void narrow(float *out, const double *x, size_t n)
@@ -312,7 +249,6 @@ const struct dl_kernels DL_KERNELS = {
 	.square_wide = square_wide,
 	.dot = dot,
 	.gram = gram,
-	.accumulate = accumulate,
 	.narrow = narrow,
 	.add = add,
 	.descend = descend,

@@ -21,9 +21,6 @@ struct dl_kernels {
 	 * of DL_GRAM_TILE. */
 	void (*gram)(double (*lane)[DL_GRAM_MOST][DL_LANES],
 		const float *const *x, size_t m, size_t n);
-	/* sum = sum + c[j] x[j] for j in [0, m) in order, in double. */
-	void (*accumulate)(double *sum, const double *c, const float *const *x,
-		size_t m, size_t n);
 	/* out = x, rounded. */
 	void (*narrow)(float *out, const double *x, size_t n);
 	/* sum = sum + c x, in f32. */

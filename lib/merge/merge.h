@@ -20,6 +20,7 @@
 #include "base/err.h"
 #include "base/pool.h"
 #include "base/rule.h"
+#include "tensor/quant.h"
 
 /* A tensor's place in a fragment, which is one packed array of f32. */
 struct dl_segment {
@@ -30,9 +31,10 @@ struct dl_segment {
 /* Puts elements [offset, offset + n) of a fragment into out. */
 typedef void dl_read_fn(const void *ctx, size_t offset, size_t n, float *out);
 
-/* Adds c times those elements to sum, in double. */
-typedef void dl_add_fn(
-	const void *ctx, double c, size_t offset, size_t n, double *sum);
+/* Where those elements, n > 0, lie in codes that give what reading does; -1
+ * when they must be read. */
+typedef int dl_codes_fn(
+	const void *ctx, size_t offset, size_t n, struct dl_codes *out);
 
 /* What one learner brings to a round. */
 struct dl_contribution {
@@ -47,7 +49,7 @@ struct dl_contribution {
 	 * after the segment's start. */
 	const float *delta;
 	dl_read_fn *read;
-	dl_add_fn *add; /* as reading and adding would; NULL: that is done */
+	dl_codes_fn *codes; /* NULL: there are none */
 	const void *ctx;
 };
 

@@ -20,6 +20,18 @@ static inline const float *dl_strip(const struct dl_contribution *c,
 	return scratch;
 }
 
+/* Where they lie, or what they are, in scratch. */
+static inline struct dl_codes dl_strip_codes(const struct dl_contribution *c,
+	size_t offset, size_t n, float *scratch)
+{
+	struct dl_codes codes;
+
+	if (!c->delta && c->codes && !c->codes(c->ctx, offset, n, &codes))
+		return codes;
+	return (struct dl_codes){.codec = DL_CODEC_F32,
+		.codes = dl_strip(c, offset, n, scratch)};
+}
+
 /* dl_outer_step of a segment's n elements, from theta to next, which may be
  * theta. */
 void dl_outer_strip(const struct dl_kernels *k, const struct dl_outer *outer,

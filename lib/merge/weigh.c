@@ -14,7 +14,7 @@
 /* The square of |u| that products are not trusted below. */
 #define LEAST_SQUARE 0x1p-8
 
-enum { GROUP = 16 }; /* deltas that are decoded at once */
+enum { GROUP = 16 }; /* deltas that are added at once */
 
 struct weigh {
 	const struct dl_kernels *k;
@@ -42,7 +42,7 @@ void dl_weighed_sum(const struct dl_party *p, const double *coef, size_t at,
 	size_t n, double *sum)
 {
 	float scratch[GROUP][DL_STRIP];
-	const float *x[GROUP];
+	struct dl_codes from[GROUP], next;
 	double c[GROUP];
 	size_t count = 0;
 
@@ -51,23 +51,17 @@ void dl_weighed_sum(const struct dl_party *p, const double *coef, size_t at,
 	for (size_t i = 0; i < n; i++)
 		sum[i] = -0.0;
 	for (size_t j = 0; j < p->m; j++) {
-		const struct dl_contribution *who = p->who[j];
-		int adds = !who->delta && who->add;
-
 		if (coef[j] == 0)
 			continue;
-		if (count == GROUP || adds) {
-			dl_kernels()->accumulate(sum, c, x, count, n);
+		next = dl_strip_codes(p->who[j], at, n, scratch[j % GROUP]);
+		if (count == GROUP || (count && !dl_codes_alike(&next, from))) {
+			dl_quant_add(from, c, count, n, sum);
 			count = 0;
 		}
-		if (adds) {
-			who->add(who->ctx, coef[j], at, n, sum);
-			continue;
-		}
-		x[count] = dl_strip(who, at, n, scratch[count]);
+		from[count] = next;
 		c[count++] = coef[j];
 	}
-	dl_kernels()->accumulate(sum, c, x, count, n);
+	dl_quant_add(from, c, count, n, sum);
 }
 
 /* Learner by learner, since memory likes long reads. */

@@ -182,43 +182,19 @@ void dl_coded_read(const void *coded, size_t offset, size_t n, float *out)
 	}
 }
 
-/* From inside a block, all of it by way of f32. */
-static void add_inside(
-	const void *coded, double c, size_t offset, size_t n, double *sum)
+int dl_coded_codes(
+	const void *coded, size_t offset, size_t n, struct dl_codes *out)
 {
-	float x[DL_QUANT_BLOCK_MAX];
+	const struct dl_coded *c = coded;
+	const struct dl_coded_tensor *t = tensor_at(c, offset);
+	uint64_t at = offset - t->offset;
 
-	while (n) {
-		size_t part = n < DL_QUANT_BLOCK_MAX ? n : DL_QUANT_BLOCK_MAX;
-
-		dl_coded_read(coded, offset, part, x);
-		dl_quant_add(DL_CODEC_F32, 0, x, NULL, c, part, sum);
-		offset += part;
-		sum += part;
-		n -= part;
-	}
-}
-
-void dl_coded_add(
-	const void *coded, double c, size_t offset, size_t n, double *sum)
-{
-	const struct dl_coded *k = coded;
-	const struct dl_coded_tensor *t = n ? tensor_at(k, offset) : NULL;
-
-	for (; n; t++) {
-		uint64_t at = offset - t->offset;
-		size_t part =
-			t->elements - at < n ? (size_t)(t->elements - at) : n;
-
-		if (dl_codec_is_scaled(t->codec) && at % k->block)
-			add_inside(coded, c, offset, part, sum);
-		else
-			dl_quant_add(t->codec, k->block, codes_at(k, t, at),
-				scales_at(k, t, at), c, part, sum);
-		sum += part;
-		offset += part;
-		n -= part;
-	}
+	if (n > t->elements - at ||
+		(dl_codec_is_scaled(t->codec) && at % c->block))
+		return -1;
+	*out = (struct dl_codes){
+		t->codec, c->block, codes_at(c, t, at), scales_at(c, t, at)};
+	return 0;
 }
 
 static void encode(const struct dl_quant *how, const struct dl_coded_tensor *t,

@@ -48,9 +48,11 @@ void dl_coded_init(struct dl_coded *c, const struct dl_layout *l, uint32_t p,
  */
 void dl_coded_read(const void *coded, size_t offset, size_t n, float *out);
 
-/* Adds c times those elements to sum, in double: struct dl_contribution.add. */
-void dl_coded_add(
-	const void *coded, double c, size_t offset, size_t n, double *sum);
+/* Where n > 0 of those elements lie: struct dl_contribution.codes. -1 when they
+ * do not begin a block, or are not all of one tensor. */
+int dl_coded_codes(
+	const void *coded, size_t offset, size_t n, struct dl_codes *out);
+
 /* Encodes x into data as elements [offset, offset + n) of the packed array,
  * which are whole blocks of one tensor, or reach its end. */
 void dl_coded_put(const struct dl_coded *coded, const struct dl_quant *q,

@@ -8,7 +8,7 @@
 #include "tensor/quant_kernels.h"
 #include "tensor/quant_random.h"
 
-enum { LANES = 16 };
+enum { LANES = 16, AT_ONCE = 256 };
 
 static const char *const names[DL_CODECS] = {
 	[DL_CODEC_F32] = "f32",
@@ -168,36 +168,63 @@ void dl_quant_decode(enum dl_codec c, uint32_t block, const void *codes,
 	memcpy(out + whole, rest, (n - whole) * sizeof *out);
 }
 
-static void add_plain(enum dl_dtype t, const unsigned char *in, double c,
-	size_t n, double *sum)
+int dl_codes_alike(const struct dl_codes *a, const struct dl_codes *b)
 {
-	enum { AT_ONCE = 512 };
-	const size_t width = dl_dtype_bits(t) / 8;
-	float x[AT_ONCE];
+	return a->codec == b->codec &&
+	       (!dl_codec_is_scaled(a->codec) || a->block == b->block);
+}
 
-	for (size_t i = 0, part; i < n; i += part) {
-		part = n - i < AT_ONCE ? n - i : AT_ONCE;
-		dl_to_f32(x, in + i * width, t, part);
-		dl_quant_kernels()->add_f32(sum + i, c, x, part);
+/* The same from element at on, which may lie inside a block if what is read
+ * ends there. */
+static struct dl_codes codes_from(const struct dl_codes *c, size_t at)
+{
+	struct dl_codes from = *c;
+
+	from.codes =
+		(const unsigned char *)c->codes + dl_codec_bytes(c->codec, at);
+	if (dl_codec_is_scaled(c->codec))
+		from.scales =
+			(const unsigned char *)c->scales + 2 * (at / c->block);
+	return from;
+}
+
+/* Adds values that are decoded before: so many of so many at a time that they
+ * stay in the nearest cache. */
+static void add_decoded(const struct dl_codes *from, const double *c, size_t m,
+	size_t at, size_t n, double *sum)
+{
+	enum { MANY = 16 };
+	float x[MANY][AT_ONCE];
+	struct dl_codes decoded[MANY];
+
+	for (size_t j = 0; j < m; j += MANY) {
+		size_t k = 0;
+
+		for (; k < MANY && j + k < m; k++) {
+			struct dl_codes f = codes_from(&from[j + k], at);
+
+			dl_quant_decode(
+				f.codec, f.block, f.codes, f.scales, n, x[k]);
+			decoded[k] = (struct dl_codes){.codes = x[k]};
+		}
+		dl_quant_kernels()->add[DL_CODEC_F32](
+			sum + at, c + j, decoded, k, n);
 	}
 }
 
-void dl_quant_add(enum dl_codec codec, uint32_t block, const void *codes,
-	const void *scales, double c, size_t n, double *sum)
+void dl_quant_add(const struct dl_codes *from, const double *c, size_t m,
+	size_t n, double *sum)
 {
-	const struct dl_quant_kernels *k = dl_quant_kernels();
-	const unsigned char *code = codes, *scale = scales;
-	size_t whole = n / LANES * LANES;
-	float rest[LANES];
+	size_t at = 0;
 
-	if (!dl_codec_is_scaled(codec)) {
-		add_plain(dl_codec_dtype(codec), codes, c, n, sum);
+	if (!m)
 		return;
+	if (dl_quant_kernels()->add[from->codec]) {
+		at = dl_codec_is_scaled(from->codec) ? n / LANES * LANES : n;
+		dl_quant_kernels()->add[from->codec](sum, c, from, m, at);
 	}
-	k->add[codec](sum, c, code, scale, whole, block);
-	if (whole == n)
-		return;
-	decode_rest(codec, block, code + dl_codec_bytes(codec, whole),
-		scale + 2 * (whole / block), n - whole, rest);
-	k->add_f32(sum + whole, c, rest, n - whole);
+	for (size_t part; at < n; at += part) {
+		part = n - at < AT_ONCE ? n - at : AT_ONCE;
+		add_decoded(from, c, m, at, part, sum);
+	}
 }

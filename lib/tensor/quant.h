@@ -65,8 +65,19 @@ void dl_quant_encode(const struct dl_quant *q, uint64_t key, uint64_t at,
 void dl_quant_decode(enum dl_codec c, uint32_t block, const void *codes,
 	const void *scales, size_t n, float *out);
 
-/* sum = sum + c times what dl_quant_decode gives, in double. */
-void dl_quant_add(enum dl_codec codec, uint32_t block, const void *codes,
-	const void *scales, double c, size_t n, double *sum);
+/* Where values lie, from the beginning of a block on. */
+struct dl_codes {
+	enum dl_codec codec;
+	uint32_t block;
+	const void *codes, *scales;
+};
+
+/* Of the same codec and block? */
+int dl_codes_alike(const struct dl_codes *a, const struct dl_codes *b);
+
+/* sum = sum + c[j] times what dl_quant_decode gives of from[j], in double, j
+ * from 0 to m - 1; all are alike. */
+void dl_quant_add(const struct dl_codes *from, const double *c, size_t m,
+	size_t n, double *sum);
 
 #endif

@@ -1,11 +1,8 @@
 #include "tensor/quant_kernels.h"
 
-#if defined __AVX512F__
-#include <immintrin.h>
-#endif
-
 #include "base/mem.h"
 #include "tensor/quant_bits.h"
+#include "tensor/wide.h"
 
 /*
  * DL_QUANT_TABLE names the level's table. Most loops are plain and vectorized
@@ -13,23 +10,12 @@
  */
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 	"values are read and written as they lie in memory");
-#if defined __AVX512F__
-enum { WIDE = 8 };
-#elif defined __AVX2__
-enum { WIDE = 4 };
-#else
-enum { WIDE = 2 };
-#endif
 /* Bytes: codes are fetched before they are wanted, since who reads many pushes
  * at once reads too little of each for the CPU to see them coming. */
 enum { AHEAD = 2048 };
 enum { LANES = 16, PARTS = LANES / WIDE, REFITS = 3 };
 
-typedef double wide __attribute__((vector_size(WIDE * sizeof(double))));
-typedef float half __attribute__((vector_size(WIDE * sizeof(float))));
 typedef int32_t mask __attribute__((vector_size(WIDE * sizeof(int32_t))));
-
-#define INLINE static inline __attribute__((always_inline))
 
 INLINE uint32_t largest(const float *x, size_t n)
 {
@@ -317,78 +303,142 @@ INLINE void decode(enum dl_codec c, const unsigned char *in,
 	}
 }
 
-INLINE void add_values(double *sum, double c, const float *x, size_t n)
+INLINE wide widen_bf16(const unsigned char *x)
 {
-#pragma omp simd
-	for (size_t i = 0; i < n; i++)
-		sum[i] += c * (double)x[i];
+#if defined __AVX512F__
+	__m128i v = _mm_loadu_si128((const void *)x);
+
+	return (wide)_mm512_cvtps_pd(_mm256_castsi256_ps(
+		_mm256_slli_epi32(_mm256_cvtepu16_epi32(v), 16)));
+#elif defined __AVX2__
+	__m128i v = _mm_loadl_epi64((const void *)x);
+
+	return (wide)_mm256_cvtps_pd(
+		_mm_castsi128_ps(_mm_slli_epi32(_mm_cvtepu16_epi32(v), 16)));
+#else
+	return (wide){(double)quant_scale(dl_le16(x)),
+		(double)quant_scale(dl_le16(x + 2))};
+#endif
 }
 
-static void add_f32(double *sum, double c, const float *x, size_t n)
+/* Values from element i on. */
+INLINE wide wide_at(enum dl_codec c, const unsigned char *x, size_t i)
 {
-	add_values(sum, c, x, n);
+	return c == DL_CODEC_BF16 ? widen_bf16(x + 2 * i) : widen(x + 4 * i);
+}
+
+INLINE double value_at(enum dl_codec c, const unsigned char *x, size_t i)
+{
+	return c == DL_CODEC_BF16 ? (double)quant_scale(dl_le16(x + 2 * i))
+				  : (double)quant_float(dl_le32(x + 4 * i));
+}
+
+INLINE void add_plain(enum dl_codec codec, double *sum, const double *c,
+	const struct dl_codes *from, size_t m, size_t n)
+{
+	const size_t width = codec == DL_CODEC_BF16 ? 2 : 4;
+	size_t i = 0;
+
+	for (; m && i + LANES <= n; i += LANES) {
+		wide v[PARTS];
+
+#pragma GCC unroll 8
+		for (int k = 0; k < PARTS; k++)
+			v[k] = load_wide(sum + i + k * WIDE);
+		for (size_t j = 0; j < m; j++) {
+			const unsigned char *x = from[j].codes;
+
+			__builtin_prefetch(x + i * width + AHEAD);
+#pragma GCC unroll 8
+			for (int k = 0; k < PARTS; k++)
+				v[k] += c[j] * wide_at(codec, x, i + k * WIDE);
+		}
+#pragma GCC unroll 8
+		for (int k = 0; k < PARTS; k++)
+			store_wide(sum + i + k * WIDE, v[k]);
+	}
+	for (; i < n; i++)
+		for (size_t j = 0; j < m; j++)
+			sum[i] += c[j] * value_at(codec, from[j].codes, i);
+}
+
+static void add_f32(double *sum, const double *c, const struct dl_codes *from,
+	size_t m, size_t n)
+{
+	add_plain(DL_CODEC_F32, sum, c, from, m, n);
+}
+
+static void add_bf16(double *sum, const double *c, const struct dl_codes *from,
+	size_t m, size_t n)
+{
+	add_plain(DL_CODEC_BF16, sum, c, from, m, n);
 }
 
 #if defined __AVX512F__
-/* 16 codes of four bits have one of 16 products each, which two registers hold
- * and a code picks from. n is a multiple of 16. */
-INLINE void pick_int4(
-	double *sum, double c, const unsigned char *in, float scale, size_t n)
+enum { SPAN = 128 }; /* elements whose sums registers hold */
+
+/* The products of c and what 16 codes stand for at that scale. */
+INLINE void products(double c, float scale, __m512d *plus, __m512d *minus)
+{
+	const __m512 code = _mm512_setr_ps(
+		0, 1, 2, 3, 4, 5, 6, 7, -8, -7, -6, -5, -4, -3, -2, -1);
+	__m512 value = _mm512_mul_ps(code, _mm512_set1_ps(scale));
+	__m512d by = _mm512_set1_pd(c);
+
+	*plus = _mm512_mul_pd(
+		_mm512_cvtps_pd(_mm512_castps512_ps256(value)), by);
+	*minus = _mm512_mul_pd(
+		_mm512_cvtps_pd(_mm512_extractf32x8_ps(value, 1)), by);
+}
+
+/*
+ * Codes of four bits have one of 16 products, which two registers hold and a
+ * code picks from. n elements from element i on, 16 or SPAN, which lie in one
+ * block.
+ */
+INLINE void pick_int4(double *sum, const double *c, const struct dl_codes *from,
+	size_t m, size_t i, size_t n)
 {
 	const __m512i low = _mm512_setr_epi64(0, 4, 8, 12, 16, 20, 24, 28);
 	const __m512i high = _mm512_setr_epi64(32, 36, 40, 44, 48, 52, 56, 60);
-	double product[16];
-	__m512d plus, minus;
+	const size_t scale = 2 * (i / from->block), parts = n / WIDE;
+	__m512d v[SPAN / WIDE], plus, minus;
 
-	for (int code = 0; code < 16; code++)
-		product[code] = c * (double)((float)((code ^ 8) - 8) * scale);
-	plus = _mm512_loadu_pd(product);
-	minus = _mm512_loadu_pd(product + 8);
-	for (size_t i = 0; i < n; i += 16) {
-		__m512i codes = _mm512_set1_epi64((int64_t)dl_le64(in + i / 2));
-		__m512d a = _mm512_permutex2var_pd(
-			plus, _mm512_srlv_epi64(codes, low), minus);
-		__m512d b = _mm512_permutex2var_pd(
-			plus, _mm512_srlv_epi64(codes, high), minus);
+#pragma GCC unroll 16
+	for (size_t k = 0; k < parts; k++)
+		v[k] = _mm512_loadu_pd(sum + i + k * WIDE);
+	for (size_t j = 0; j < m; j++) {
+		const unsigned char *x = from[j].codes, *s = from[j].scales;
 
-		_mm512_storeu_pd(
-			sum + i, _mm512_add_pd(_mm512_loadu_pd(sum + i), a));
-		_mm512_storeu_pd(sum + i + 8,
-			_mm512_add_pd(_mm512_loadu_pd(sum + i + 8), b));
+		x += i / 2;
+		__builtin_prefetch(x + AHEAD);
+		products(c[j], quant_scale(dl_le16(s + scale)), &plus, &minus);
+#pragma GCC unroll 16
+		for (size_t k = 0; k < parts; k++) {
+			__m512i code = _mm512_set1_epi64(
+				(int64_t)dl_le64(x + k / 2 * 8));
+
+			code = _mm512_srlv_epi64(code, k % 2 ? high : low);
+			v[k] = _mm512_add_pd(v[k],
+				_mm512_permutex2var_pd(plus, code, minus));
+		}
 	}
+#pragma GCC unroll 16
+	for (size_t k = 0; k < parts; k++)
+		_mm512_storeu_pd(sum + i + k * WIDE, v[k]);
+}
+
+static void add_int4(double *sum, const double *c, const struct dl_codes *from,
+	size_t m, size_t n)
+{
+	size_t i = 0;
+
+	for (; m && from->block >= SPAN && i + SPAN <= n; i += SPAN)
+		pick_int4(sum, c, from, m, i, SPAN);
+	for (; m && i < n; i += 2 * WIDE)
+		pick_int4(sum, c, from, m, i, 2 * WIDE);
 }
 #endif
-
-INLINE void add_block(enum dl_codec c, double *sum, double by,
-	const unsigned char *in, float scale, size_t n)
-{
-	float x[DL_QUANT_BLOCK_MAX];
-
-#if defined __AVX512F__
-	if (c == DL_CODEC_INT4) {
-		pick_int4(sum, by, in, scale, n);
-		return;
-	}
-#endif
-	decode_block(c, in, scale, n, x);
-	add_values(sum, by, x, n);
-}
-
-INLINE void add(enum dl_codec c, double *sum, double by,
-	const unsigned char *in, const unsigned char *scales, size_t n,
-	size_t block)
-{
-	size_t step = block * quant_width(c) / 8;
-
-	for (size_t i = 0; i < n; i += block) {
-		for (size_t k = 0; k < step; k += 64)
-			__builtin_prefetch(in + AHEAD + k);
-		add_block(c, sum + i, by, in, quant_scale(dl_le16(scales)),
-			n - i < block ? n - i : block);
-		in += step;
-		scales += 2;
-	}
-}
 
 /*
  * F16 and BF16, without branches: to nearest even; NaN stays NaN, made quiet,
@@ -465,12 +515,6 @@ NARROW(bf16, bf16_of, of_bf16)
 		float *out)                                                    \
 	{                                                                      \
 		decode(codec, codes, scales, n, block, out);                   \
-	}                                                                      \
-	static void add_##name(double *sum, double c,                          \
-		const unsigned char *codes, const unsigned char *scales,       \
-		size_t n, size_t block)                                        \
-	{                                                                      \
-		add(codec, sum, c, codes, scales, n, block);                   \
 	}
 CODEC(int8, DL_CODEC_INT8)
 CODEC(int4, DL_CODEC_INT4)
@@ -494,10 +538,12 @@ const struct dl_quant_kernels DL_QUANT_TABLE = {
 		[DL_CODEC_FP4] = decode_fp4,
 		[DL_CODEC_INT2] = decode_int2,
 		[DL_CODEC_INT1] = decode_int1},
-	.add = {[DL_CODEC_INT8] = add_int8,
-		[DL_CODEC_INT4] = add_int4,
-		[DL_CODEC_FP4] = add_fp4,
-		[DL_CODEC_INT2] = add_int2,
-		[DL_CODEC_INT1] = add_int1},
-	.add_f32 = add_f32,
+	.add =
+		{
+			[DL_CODEC_F32] = add_f32,
+			[DL_CODEC_BF16] = add_bf16,
+#if defined __AVX512F__
+			[DL_CODEC_INT4] = add_int4,
+#endif
+		},
 };

@@ -26,12 +26,11 @@ struct dl_quant_kernels {
 	void (*decode[DL_CODECS])(const unsigned char *codes,
 		const unsigned char *scales, size_t n, size_t block,
 		float *out);
-	/* sum = sum + c times what decode gives, in double; likewise. */
-	void (*add[DL_CODECS])(double *sum, double c,
-		const unsigned char *codes, const unsigned char *scales,
-		size_t n, size_t block);
-	/* The same of values. */
-	void (*add_f32)(double *sum, double c, const float *x, size_t n);
+	/* sum = sum + c[j] times the values of from[j], in double, j from 0 to
+	 * m - 1; all are alike, and of scaled codecs n is a multiple of 16.
+	 * NULL where f32 are as fast, decoded before. */
+	void (*add[DL_CODECS])(double *sum, const double *c,
+		const struct dl_codes *from, size_t m, size_t n);
 };
 
 /* The table for this CPU. */
