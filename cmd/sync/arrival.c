@@ -1,5 +1,6 @@
 #include "cmd/sync/arrival.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -70,30 +71,32 @@ void arrival_begin(struct pushes *s, struct push *push)
 			add_product(push, with);
 }
 
-/* n elements of tensor i, decoded into scratch unless they lie there. */
-static const float *values(const struct push *push, size_t i, uint64_t at,
-	size_t n, float *scratch)
+/* Of n elements of tensor i: what is taken at once begins a block of codes. */
+static struct dl_codes codes_of(
+	const struct push *push, size_t i, uint64_t at, size_t n)
 {
-	uint64_t offset = push->coded.tensor[i].offset + at;
+	struct dl_codes codes = {0};
+	int code = dl_coded_codes(
+		&push->coded, push->coded.tensor[i].offset + at, n, &codes);
 
-	if (push->packed)
-		return (const float *)push->data + offset;
-	dl_coded_read(&push->coded, offset, n, scratch);
-	return scratch;
+	assert(!code);
+	(void)code;
+	return codes;
 }
 
 /* Adds the block of tensor i to p, if both have it. */
 static void add_block(const struct push *push, struct product *p,
 	const struct push *with, size_t i, uint64_t at, size_t n,
-	const float *x)
+	const struct dl_codes *x)
 {
-	float scratch[DL_MERGE_BLOCK];
+	struct dl_codes y;
 
-	if (with == push)
+	if (with == push) {
 		p->sum[i] += dl_gram_block(x, x, n);
-	else if (with->arrival.done[i] >= at + n)
-		p->sum[i] +=
-			dl_gram_block(x, values(with, i, at, n, scratch), n);
+	} else if (with->arrival.done[i] >= at + n) {
+		y = codes_of(with, i, at, n);
+		p->sum[i] += dl_gram_block(x, &y, n);
+	}
 }
 
 /* A product is with whoever began later, and its block is added by whoever has
@@ -102,16 +105,15 @@ static void take_block(struct pushes *s, struct push *push, size_t i, size_t n)
 {
 	const struct dl_segment *segment = &s->segment[push->fragment][i];
 	uint64_t at = push->arrival.done[i];
-	float scratch[DL_MERGE_BLOCK];
-	const float *x = values(push, i, at, n, scratch);
+	const struct dl_codes x = codes_of(push, i, at, n);
 
 	for (struct product *p = push->arrival.product; p; p = p->next)
 		if (p->with == push || segment->rule == DL_RDA)
-			add_block(push, p, p->with, i, at, n, x);
+			add_block(push, p, p->with, i, at, n, &x);
 	for (struct push *later = s->first; later != push; later = later->next)
 		for (struct product *p = later->arrival.product; p; p = p->next)
 			if (p->with == push && segment->rule == DL_RDA)
-				add_block(push, p, later, i, at, n, x);
+				add_block(push, p, later, i, at, n, &x);
 	push->arrival.done[i] = at + n;
 }
 

@@ -41,15 +41,24 @@ int pushes_begin(struct pushes *s, uint32_t fragment, const struct dl_header *h,
 	return 0;
 }
 
+static struct dl_contribution contribution(const struct push *push)
+{
+	return (struct dl_contribution){
+		.delta = push->packed ? push->data : NULL,
+		.read = dl_coded_read,
+		.codes = dl_coded_codes,
+		.ctx = &push->coded};
+}
+
 void pushes_arrived(struct pushes *s, struct push *push)
 {
+	const struct dl_contribution c = contribution(push);
+
 	push->norm =
 		arrival_complete(push)
 			? arrival_norm(push)
 			: dl_norm_fragment(s->pool, s->segment[push->fragment],
-				  push->coded.tensors,
-				  push->packed ? push->data : NULL,
-				  dl_coded_read, &push->coded);
+				  push->coded.tensors, &c);
 	push->id = ++s->ids;
 }
 
@@ -155,13 +164,10 @@ void pushes_gather(struct pushes *s, const struct dl_sync_action *a,
 		struct dl_contribution *to = &c->item[c->n];
 
 		n = count_same(part, a->parts - i);
-		*to = (struct dl_contribution){.name = part->learner,
-			.weight = part->weight,
-			.scale = n > 1 ? 1 : part->scale,
-			.delta = push->packed ? push->data : NULL,
-			.read = dl_coded_read,
-			.codes = dl_coded_codes,
-			.ctx = &push->coded};
+		*to = contribution(push);
+		to->name = part->learner;
+		to->weight = part->weight;
+		to->scale = n > 1 ? 1 : part->scale;
 		if (n > 1)
 			to->delta = c->sum[c->n] = add(s, part, n);
 		else

@@ -1,5 +1,6 @@
 #include "merge/gram.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,9 +23,16 @@ struct gram {
 	double *sum; /* [block][pair], the pairs (i, j >= i) in order */
 };
 
-double dl_gram_block(const float *x, const float *y, size_t n)
+double dl_gram_block(
+	const struct dl_codes *x, const struct dl_codes *y, size_t n)
 {
-	return dl_kernels()->dot(x, y, n);
+	float a[DL_MERGE_BLOCK], b[DL_MERGE_BLOCK];
+	double product;
+
+	if (!dl_quant_dot(x, y, n, &product))
+		return product;
+	return dl_kernels()->dot(
+		dl_codes_values(x, n, a), dl_codes_values(y, n, b), n);
 }
 
 /* Up to a whole tile. */
@@ -47,12 +55,10 @@ static void add_strip(const struct gram *g, size_t at, size_t n,
 	g->k->gram(lane, x, tiles, n);
 }
 
-static void gram_block(void *ctx, size_t i)
+static void sum_values(
+	const struct gram *g, const struct dl_block *b, double *sum)
 {
-	const struct gram *g = ctx;
-	const struct dl_block *b = &g->blocks[i];
 	double lane[DL_GRAM_MOST][DL_GRAM_MOST][DL_LANES];
-	double *sum = g->sum + i * g->pairs;
 	size_t tiles = tiles_of(g->m);
 
 	for (size_t x = 0; x < tiles; x++)
@@ -61,8 +67,41 @@ static void gram_block(void *ctx, size_t i)
 		add_strip(g, b->offset + at,
 			b->n - at < STRIP ? b->n - at : STRIP, lane);
 	for (size_t x = 0; x < g->m; x++)
-		for (size_t y = x; y < g->m; y++)
-			*sum++ = dl_lanes_total(lane[x][y]);
+		for (size_t y = x; y < g->m; y++, sum++)
+			if (isnan(*sum))
+				*sum = dl_lanes_total(lane[x][y]);
+}
+
+/* The products that codes give, and NAN for others, of which it returns how
+ * many there are. */
+static size_t sum_codes(
+	const struct gram *g, const struct dl_block *b, double *sum)
+{
+	struct dl_codes from[DL_GRAM_MOST];
+	int coded[DL_GRAM_MOST];
+	size_t others = 0;
+
+	for (size_t j = 0; j < g->m; j++)
+		coded[j] = !g->who[j]->delta && g->who[j]->codes &&
+			   !g->who[j]->codes(
+				   g->who[j]->ctx, b->offset, b->n, &from[j]);
+	for (size_t x = 0; x < g->m; x++)
+		for (size_t y = x; y < g->m; y++, sum++)
+			if (!coded[x] || !coded[y] ||
+				dl_quant_dot(&from[x], &from[y], b->n, sum)) {
+				*sum = NAN;
+				others++;
+			}
+	return others;
+}
+
+static void gram_block(void *ctx, size_t i)
+{
+	const struct gram *g = ctx;
+	double *sum = g->sum + i * g->pairs;
+
+	if (sum_codes(g, &g->blocks[i], sum))
+		sum_values(g, &g->blocks[i], sum);
 }
 
 /* Those that are not rda need the squares only. */
@@ -73,9 +112,12 @@ static void square_block(void *ctx, size_t i)
 	double *sum = g->sum + i * g->pairs;
 	float scratch[DL_MERGE_BLOCK];
 
-	for (size_t j = 0; j < g->m; sum += g->m - j, j++)
-		*sum = g->k->square(
-			dl_strip(g->who[j], b->offset, b->n, scratch), b->n);
+	for (size_t j = 0; j < g->m; sum += g->m - j, j++) {
+		struct dl_codes x =
+			dl_strip_codes(g->who[j], b->offset, b->n, scratch);
+
+		*sum = dl_gram_block(&x, &x, b->n);
+	}
 }
 
 static void take_block(void *ctx, size_t i)

@@ -5,7 +5,8 @@
  *
  * The product of two deltas is summed in double, where each product of two f32
  * is exact: over blocks of DL_MERGE_BLOCK elements from the segment's start,
- * which are added in order. So it has the same bits whoever sums it.
+ * which are added in order. So it has the same bits whoever sums it. Of two in
+ * int4, with blocks of one size, it has the bits of dl_quant_dot.
  */
 #ifndef DL_MERGE_GRAM_H
 #define DL_MERGE_GRAM_H
@@ -17,7 +18,8 @@
 enum { DL_GRAM_MOST = 16 };
 
 /* The product over one block, n <= DL_MERGE_BLOCK; either order is the same. */
-double dl_gram_block(const float *x, const float *y, size_t n);
+double dl_gram_block(
+	const struct dl_codes *x, const struct dl_codes *y, size_t n);
 
 /* The products of m <= DL_GRAM_MOST contributions, product[s * m * m + i * m +
  * j], of every segment that is rda; of others their squares, if `all`. What is

@@ -102,10 +102,10 @@ void dl_merge_add(float *sum, double scale, const float *x, size_t n);
  */
 double dl_norm(struct dl_pool *pool, const float *x, size_t n);
 /* Of a fragment, by what its segments amount to, one after another: bit for bit
- * the root of the sum of their squares (merge/gram.h). x, or read if that is
- * NULL, as in struct dl_contribution. */
+ * the root of the sum of their squares (merge/gram.h). Of c only the delta is
+ * wanted. */
 double dl_norm_fragment(struct dl_pool *pool, const struct dl_segment *segments,
-	size_t nsegments, const float *x, dl_read_fn *read, const void *ctx);
+	size_t nsegments, const struct dl_contribution *c);
 
 /* The first element that is NaN or infinite, or n: for the message. */
 size_t dl_find_nonfinite(const float *x, size_t n);

@@ -5,15 +5,13 @@
 
 #include "base/mem.h"
 #include "merge/blocks.h"
-#include "merge/kernels.h"
+#include "merge/gram.h"
+#include "merge/strip.h"
 
 struct norm {
-	const struct dl_kernels *k;
 	struct dl_block *blocks;
 	double *square;
-	const float *x; /* or NULL, and then read */
-	dl_read_fn *read;
-	const void *ctx;
+	const struct dl_contribution *of;
 };
 
 static void square_block(void *ctx, size_t i)
@@ -21,48 +19,39 @@ static void square_block(void *ctx, size_t i)
 	const struct norm *s = ctx;
 	const struct dl_block *b = &s->blocks[i];
 	float part[DL_MERGE_BLOCK];
+	struct dl_codes x = dl_strip_codes(s->of, b->offset, b->n, part);
 
-	if (!s->x)
-		s->read(s->ctx, b->offset, b->n, part);
-	s->square[i] = s->k->square(s->x ? s->x + b->offset : part, b->n);
+	s->square[i] = dl_gram_block(&x, &x, b->n);
 }
 
-static double norm(struct dl_pool *pool, struct norm *s,
-	const struct dl_segment *segments, size_t nsegments)
+double dl_norm_fragment(struct dl_pool *pool, const struct dl_segment *segments,
+	size_t nsegments, const struct dl_contribution *c)
 {
-	size_t count = dl_blocks_cut(segments, nsegments, &s->blocks);
+	struct norm s = {.of = c};
+	size_t count = dl_blocks_cut(segments, nsegments, &s.blocks);
 	double sum = 0, part = 0;
 
-	s->k = dl_kernels();
-	s->square = dl_alloc_array(count, sizeof *s->square);
-	dl_pool_run(pool, count, square_block, s);
+	s.square = dl_alloc_array(count, sizeof *s.square);
+	dl_pool_run(pool, count, square_block, &s);
 	for (size_t i = 0; i < count; i++) {
-		part += s->square[i];
+		part += s.square[i];
 		if (i + 1 < count &&
-			s->blocks[i + 1].segment == s->blocks[i].segment)
+			s.blocks[i + 1].segment == s.blocks[i].segment)
 			continue;
 		sum += part;
 		part = 0;
 	}
-	free(s->square);
-	free(s->blocks);
+	free(s.square);
+	free(s.blocks);
 	return sqrt(sum);
 }
 
 double dl_norm(struct dl_pool *pool, const float *x, size_t n)
 {
 	const struct dl_segment all = {0, n, DL_MEAN};
-	struct norm s = {.x = x};
+	const struct dl_contribution c = {.delta = x};
 
-	return norm(pool, &s, &all, 1);
-}
-
-double dl_norm_fragment(struct dl_pool *pool, const struct dl_segment *segments,
-	size_t nsegments, const float *x, dl_read_fn *read, const void *ctx)
-{
-	struct norm s = {.x = x, .read = read, .ctx = ctx};
-
-	return norm(pool, &s, segments, nsegments);
+	return dl_norm_fragment(pool, &all, 1, &c);
 }
 
 size_t dl_find_nonfinite(const float *x, size_t n)

@@ -70,11 +70,13 @@ static void square_block(void *ctx, size_t i)
 	const struct weigh *w = ctx;
 	const struct dl_block *b = &w->blocks[i % w->nblocks];
 	float scratch[DL_MERGE_BLOCK];
+	struct dl_codes x;
 
-	if (needs_norms(w, b->segment))
-		w->sum[i] = w->k->square(dl_strip(w->party->who[i / w->nblocks],
-						 b->offset, b->n, scratch),
-			b->n);
+	if (!needs_norms(w, b->segment))
+		return;
+	x = dl_strip_codes(
+		w->party->who[i / w->nblocks], b->offset, b->n, scratch);
+	w->sum[i] = dl_gram_block(&x, &x, b->n);
 }
 
 static void read_norms(struct weigh *w)

@@ -174,6 +174,15 @@ int dl_codes_alike(const struct dl_codes *a, const struct dl_codes *b)
 	       (!dl_codec_is_scaled(a->codec) || a->block == b->block);
 }
 
+const float *dl_codes_values(const struct dl_codes *c, size_t n, float *scratch)
+{
+	if (c->codec == DL_CODEC_F32 &&
+		(uintptr_t)c->codes % _Alignof(float) == 0)
+		return c->codes;
+	dl_quant_decode(c->codec, c->block, c->codes, c->scales, n, scratch);
+	return scratch;
+}
+
 /* The same from element at on, which may lie inside a block if what is read
  * ends there. */
 static struct dl_codes codes_from(const struct dl_codes *c, size_t at)
@@ -186,6 +195,53 @@ static struct dl_codes codes_from(const struct dl_codes *c, size_t at)
 		from.scales =
 			(const unsigned char *)c->scales + 2 * (at / c->block);
 	return from;
+}
+
+/* Of the last values, fewer than LANES. */
+static double dot_rest(
+	const struct dl_codes *x, const struct dl_codes *y, size_t n)
+{
+	float a[LANES], b[LANES];
+	double sum = 0;
+
+	dl_quant_decode(x->codec, x->block, x->codes, x->scales, n, a);
+	dl_quant_decode(y->codec, y->block, y->codes, y->scales, n, b);
+	for (size_t i = 0; i < n; i++)
+		sum += (double)a[i] * (double)b[i];
+	return sum;
+}
+
+/* No code makes an infinite value of these scales. */
+static int are_bounded(const struct dl_codes *c, size_t n)
+{
+	const unsigned char *scale = c->scales;
+	uint64_t scales = dl_codec_scales(c->codec, c->block, n);
+	uint16_t most = 0;
+
+	for (uint64_t i = 0; i < scales; i++) {
+		uint16_t s = dl_le16(scale + 2 * i) & 0x7fff;
+
+		most = s > most ? s : most;
+	}
+	return quant_limit(c->codec, most) == most;
+}
+
+int dl_quant_dot(const struct dl_codes *x, const struct dl_codes *y, size_t n,
+	double *product)
+{
+	size_t whole = n / LANES * LANES;
+
+	if (x->codec != DL_CODEC_INT4 || !dl_codes_alike(x, y) ||
+		!are_bounded(x, n) || !are_bounded(y, n))
+		return -1;
+	*product = dl_quant_kernels()->dot_int4(x, y, whole);
+	if (whole < n) {
+		struct dl_codes a = codes_from(x, whole),
+				b = codes_from(y, whole);
+
+		*product += dot_rest(&a, &b, n - whole);
+	}
+	return 0;
 }
 
 /* Adds values that are decoded before: so many of so many at a time that they

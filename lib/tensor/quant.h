@@ -75,6 +75,19 @@ struct dl_codes {
 /* Of the same codec and block? */
 int dl_codes_alike(const struct dl_codes *a, const struct dl_codes *b);
 
+/* n values, decoded into scratch unless they lie there as f32. */
+const float *dl_codes_values(
+	const struct dl_codes *c, size_t n, float *scratch);
+
+/*
+ * The inner product of the n values of two, summed in whole numbers a block and
+ * those, times both scales, in double: exact but for that last sum. -1 unless
+ * both are int4 in blocks of one size, and no scale could make a value
+ * infinite.
+ */
+int dl_quant_dot(const struct dl_codes *x, const struct dl_codes *y, size_t n,
+	double *product);
+
 /* sum = sum + c[j] times what dl_quant_decode gives of from[j], in double, j
  * from 0 to m - 1; all are alike. */
 void dl_quant_add(const struct dl_codes *from, const double *c, size_t m,

@@ -26,6 +26,9 @@ struct dl_quant_kernels {
 	void (*decode[DL_CODECS])(const unsigned char *codes,
 		const unsigned char *scales, size_t n, size_t block,
 		float *out);
+	/* The inner product, see dl_quant_dot; n is a multiple of 16. */
+	double (*dot_int4)(
+		const struct dl_codes *x, const struct dl_codes *y, size_t n);
 	/* sum = sum + c[j] times the values of from[j], in double, j from 0 to
 	 * m - 1; all are alike, and of scaled codecs n is a multiple of 16.
 	 * NULL where f32 are as fast, decoded before. */

@@ -80,8 +80,87 @@ void fixture_init(
 	}
 }
 
+enum { BLOCK = 64 };
+
+static int find_codes(
+	const void *ctx, size_t offset, size_t n, struct dl_codes *out)
+{
+	const struct fixture_codes *c = ctx;
+	const struct dl_segment *s = c->of->segments;
+	size_t at, segment = 0;
+
+	(void)n;
+	while (offset >= s->offset + s->n)
+		s++, segment++;
+	at = offset - s->offset;
+	if (dl_codec_is_scaled(c->codec) && at % BLOCK)
+		return -1;
+	*out = (struct dl_codes){c->codec, BLOCK,
+		c->codes + sizeof(float) * s->offset +
+			dl_codec_bytes(c->codec, at),
+		c->scales + 2 * (s->offset / BLOCK + segment + at / BLOCK)};
+	return 0;
+}
+
+static void read_codes(const void *ctx, size_t offset, size_t n, float *out)
+{
+	struct dl_codes c;
+
+	find_codes(ctx, offset, n, &c);
+	dl_quant_decode(c.codec, c.block, c.codes, c.scales, n, out);
+}
+
+void fixture_encode(struct fixture *f, size_t j, enum dl_codec codec)
+{
+	const struct dl_quant q = {.codec = codec, .block = BLOCK};
+	struct fixture_codes *c = &f->codes[j];
+
+	*c = (struct fixture_codes){f, codec,
+		dl_alloc(sizeof(float) * f->n + 1),
+		dl_alloc(2 * (f->n / BLOCK + f->nsegments + 1))};
+	for (size_t k = 0; k < f->nsegments; k++) {
+		const struct dl_segment *s = &f->segments[k];
+		float *x = f->delta[j] + s->offset;
+		struct dl_codes at;
+
+		if (!s->n)
+			continue;
+		find_codes(c, s->offset, s->n, &at);
+		dl_quant_encode(
+			&q, 0, 0, x, s->n, (void *)at.codes, (void *)at.scales);
+		read_codes(c, s->offset, s->n, x);
+	}
+	f->from[j].delta = NULL;
+	f->from[j].read = read_codes;
+	f->from[j].codes = find_codes;
+	f->from[j].ctx = c;
+}
+
+void fixture_encode_all(struct fixture *f)
+{
+	static const enum dl_codec codecs[] = {DL_CODEC_F32, DL_CODEC_INT4,
+		DL_CODEC_INT4, DL_CODEC_BF16, DL_CODEC_INT8, DL_CODEC_INT4,
+		DL_CODEC_INT1, DL_CODEC_INT8};
+
+	for (size_t j = 0; j < f->m; j++)
+		fixture_encode(f, j, codecs[j % 8]);
+}
+
+struct dl_codes fixture_find(
+	const struct fixture *f, size_t j, size_t offset, size_t n)
+{
+	struct dl_codes c = {.codes = f->delta[j] + offset};
+
+	if (f->from[j].codes)
+		find_codes(f->from[j].ctx, offset, n, &c);
+	return c;
+}
+
 void fixture_release(struct fixture *f)
 {
-	for (size_t j = 0; j < f->m; j++)
+	for (size_t j = 0; j < f->m; j++) {
 		free(f->delta[j]);
+		free(f->codes[j].codes);
+		free(f->codes[j].scales);
+	}
 }

@@ -76,6 +76,31 @@ static void test_reference(enum fixture_kind kind, size_t m)
 	fixture_release(&f);
 }
 
+/* Merged from codes. */
+static void test_codes(enum fixture_kind kind, size_t m)
+{
+	struct fixture f;
+	float *got;
+	double *want;
+	int code;
+
+	fixture_init(&f, kind, m, 60 + kind);
+	fixture_encode_all(&f);
+	got = dl_alloc_array(f.n, sizeof *got);
+	want = dl_alloc_array(f.n, sizeof *want);
+	code = dl_merge_fragment(
+		NULL, f.segments, f.nsegments, f.from, m, got, NULL, NULL);
+	for (size_t j = 0; j < m; j++)
+		f.from[j].delta = f.delta[j];
+	reference_merge(f.segments, f.nsegments, f.from, m, want);
+	ok(!code && !count_off(&f, got, want),
+		"%s, %zu learners, codes: as the reference", fixture_name[kind],
+		m);
+	free(got);
+	free(want);
+	fixture_release(&f);
+}
+
 static void test_alone(void)
 {
 	struct fixture f;
@@ -204,7 +229,7 @@ static void test_read(void)
 	all.n = f.n;
 	dl_merge_fragment(
 		NULL, f.segments, f.nsegments, f.from, 3, got, NULL, NULL);
-	norm = dl_norm_fragment(NULL, &all, 1, NULL, read_halves, half);
+	norm = dl_norm_fragment(NULL, &all, 1, &f.from[1]);
 	dl_merge_add(f.delta[1], 0.25, g.delta[0], f.n);
 	f.from[1].delta = f.delta[1];
 	dl_merge_fragment(
@@ -273,8 +298,10 @@ int main(void)
 			dl_merge_weight(3, 0) == 0,
 		"tokens times tokens a step");
 	for (int kind = 0; kind < FIXTURES; kind++)
-		for (size_t i = 0; i < 5; i++)
+		for (size_t i = 0; i < 5; i++) {
 			test_reference((enum fixture_kind)kind, learners[i]);
+			test_codes((enum fixture_kind)kind, learners[i]);
+		}
 	test_alone();
 	test_cancel();
 	test_last();

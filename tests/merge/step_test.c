@@ -47,13 +47,15 @@ static double *products_of(const struct fixture *f)
 
 	for (size_t k = 0; k < f->nsegments * f->m * f->m; k++) {
 		const struct dl_segment *s = &f->segments[k / (f->m * f->m)];
-		const float *x = f->delta[k / f->m % f->m] + s->offset,
-			    *y = f->delta[k % f->m] + s->offset;
+		for (size_t at = 0, n; at < s->n; at += n) {
+			struct dl_codes x, y;
 
-		for (size_t at = 0; at < s->n; at += DL_MERGE_BLOCK)
-			product[k] += dl_gram_block(x + at, y + at,
-				s->n - at < DL_MERGE_BLOCK ? s->n - at
-							   : DL_MERGE_BLOCK);
+			n = s->n - at < DL_MERGE_BLOCK ? s->n - at
+						       : DL_MERGE_BLOCK;
+			x = fixture_find(f, k / f->m % f->m, s->offset + at, n);
+			y = fixture_find(f, k % f->m, s->offset + at, n);
+			product[k] += dl_gram_block(&x, &y, n);
+		}
 	}
 	return product;
 }
@@ -92,7 +94,8 @@ static int step(const struct fixture *f, struct dl_pool *pool,
 	return code;
 }
 
-static void test_same(enum fixture_kind kind, size_t m, struct dl_pool *pool)
+static void test_same(
+	enum fixture_kind kind, size_t m, int coded, struct dl_pool *pool)
 {
 	static const char *const ways[] = {
 		"in place", "elsewhere", "a block at a time"};
@@ -102,6 +105,8 @@ static void test_same(enum fixture_kind kind, size_t m, struct dl_pool *pool)
 	int code;
 
 	fixture_init(&f, kind, m, 40 + kind);
+	if (coded)
+		fixture_encode_all(&f);
 	product = products_of(&f);
 	state_init(&want, f.n);
 	code = dl_merge_fragment(NULL, f.segments, f.nsegments, f.from, m,
@@ -119,8 +124,9 @@ static void test_same(enum fixture_kind kind, size_t m, struct dl_pool *pool)
 			good &= same(&want, &got);
 			state_release(&got);
 		}
-		ok(good, "%s, %zu learners, %s: the same bits",
-			fixture_name[kind], m, ways[way]);
+		ok(good, "%s, %zu learners%s, %s: the same bits",
+			fixture_name[kind], m, coded ? ", codes" : "",
+			ways[way]);
 	}
 	state_release(&want);
 	free(product);
@@ -180,8 +186,9 @@ int main(void)
 	struct dl_pool *pool = dl_pool_new(3);
 
 	for (int kind = 0; kind < FIXTURES; kind++)
-		for (size_t i = 0; i < 3; i++)
-			test_same((enum fixture_kind)kind, learners[i], pool);
+		for (size_t i = 0; i < 6; i++)
+			test_same((enum fixture_kind)kind, learners[i / 2],
+				i % 2, pool);
 	test_other_products();
 	test_failure((float)NAN, "no number");
 	test_failure(FLT_MAX, "overflow");

@@ -21,10 +21,11 @@ static const char layout_text[] = "# name\tdtype\tshape\telements\tfragment\t"
 				  "m\tF32\t5000\t5000\t0\tmean\n"
 				  "a\tF32\t77\t77\t0\trda\n"
 				  "n\tI32\t2\t2\t0\tlast\n";
-enum { LEARNERS = 5, PIECE = 3001 };
+enum { LEARNERS = 6, PIECE = 3001 };
 static const enum dl_codec codecs[LEARNERS] = {DL_CODEC_F32, DL_CODEC_INT4,
-	DL_CODEC_BF16, DL_CODEC_F32, DL_CODEC_INT1};
-static const char *const names[LEARNERS] = {"ann", "ben", "cia", "dan", "eve"};
+	DL_CODEC_BF16, DL_CODEC_F32, DL_CODEC_INT1, DL_CODEC_INT4};
+static const char *const names[LEARNERS] = {
+	"ann", "ben", "cia", "dan", "eve", "fay"};
 
 static struct dl_layout layout;
 static struct dl_segment *segment;
@@ -145,8 +146,8 @@ static void test_order(uint64_t seed)
 	for (size_t i = 0; i < LEARNERS; i++) {
 		who[i] = &all.item[i];
 		norms &= c[i].push->norm ==
-			 dl_norm_fragment(NULL, segment, segments, NULL,
-				 dl_coded_read, &c[i].push->coded);
+			 dl_norm_fragment(
+				 NULL, segment, segments, who[i]);
 	}
 	dl_gram(NULL, segment, segments, who, LEARNERS, 1, want);
 	ok(norms, "order %d: norms", (int)seed);
