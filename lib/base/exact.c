@@ -63,21 +63,12 @@ double dl_exact_cos_turn(double v)
 {
 	int quarter = (int)(4 * v + 0.5);
 	double a = 6.283185307179586 * (v - quarter / 4.0), square = a * a;
-	double sine = 1, cosine = 1;
+	int is_sine = quarter % 2;
+	double sum = 1;
 
-	for (int k = 18; k > 0; k -= 2) {
-		cosine = 1 - cosine * square / (k * (k - 1));
-		sine = 1 - sine * square / (k * (k + 1));
-	}
-	sine *= a;
-	switch (quarter % 4) {
-	case 0:
-		return cosine;
-	case 1:
-		return -sine;
-	case 2:
-		return -cosine;
-	default:
-		return sine;
-	}
+	for (int k = 18; k > 0; k -= 2)
+		sum = 1 - sum * square / (k * (is_sine ? k + 1 : k - 1));
+	if (is_sine)
+		sum *= a;
+	return quarter % 4 == 1 || quarter % 4 == 2 ? -sum : sum;
 }

@@ -224,12 +224,13 @@ static int is_held(const struct dl_learn *l)
 
 static int must_hold(const struct dl_learn *l)
 {
-	for (uint32_t p = next_called(l, 0); p < l->fragments;
-		p = next_called(l, p + 1))
-		if (must_deliver(l, p) && !l->fragment[p].done)
-			return 1;
-	for (uint32_t p = 0; p < l->fragments && l->newcomer; p++)
-		if (learn_is_behind(&l->fragment[p]))
+	int delivers = l->draining;
+
+	for (uint32_t i = 0; i < l->config.syncers; i++)
+		delivers |= l->syncer[i].ending;
+	for (uint32_t p = 0; p < l->fragments && (delivers || l->newcomer); p++)
+		if ((must_deliver(l, p) && !l->fragment[p].done) ||
+			(l->newcomer && learn_is_behind(&l->fragment[p])))
 			return 1;
 	return is_held(l);
 }

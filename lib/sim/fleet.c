@@ -10,6 +10,10 @@
 #include "base/num.h"
 #include "sim/world.h"
 
+/* Events from now at which look_ahead wants what it names. */
+enum { AHEAD_EVENT = 16, AHEAD_NODE = 10, AHEAD_CORE = 5 };
+enum { CACHE_LINE = 64, CORE_BYTES = 256 };
+
 void dl_fleet_config_default(struct dl_fleet_config *c, uint32_t fragments)
 {
 	*c = (struct dl_fleet_config){
@@ -90,9 +94,11 @@ static void drop(struct world *w, struct event *e)
 {
 	if (e->what == TO_SYNCER && e->sync.kind == DL_EV_PUSH)
 		dl_ledger_let_go(&w->ledger, e->record);
-	free(e->versions);
-	free(e->origins);
-	free(e->seqs);
+	if (e->versions) {
+		free(e->versions);
+		free(e->origins);
+		free(e->seqs);
+	}
 	e->next = w->free;
 	w->free = e;
 }
@@ -295,7 +301,8 @@ static int has_reached_end(const struct world *w)
 
 	for (uint32_t s = 0; s < c->syncers; s++) {
 		merges += w->hub[s].merges;
-		if (w->hub[s].core && dl_sync_clock(w->hub[s].core) > clock)
+		if (c->steps && w->hub[s].core &&
+			dl_sync_clock(w->hub[s].core) > clock)
 			clock = dl_sync_clock(w->hub[s].core);
 	}
 	return (c->rounds && merges >= c->rounds) ||
@@ -312,11 +319,39 @@ static int is_awaited(const struct world *w)
 	return 0;
 }
 
+static void fetch(const void *p, size_t n)
+{
+	for (size_t i = 0; i < n; i += CACHE_LINE)
+		__builtin_prefetch((const char *)p + i);
+}
+
+/* What a thousand learners are does not fit into a cache: it is asked for while
+ * earlier events are carried out, or each would wait for memory. */
+static void look_ahead(const struct world *w)
+{
+	const struct event *e = dl_queue_guess(&w->queue, AHEAD_EVENT);
+	const struct node *n;
+
+	if (e)
+		fetch(e, sizeof *e);
+	e = dl_queue_guess(&w->queue, AHEAD_NODE);
+	if (e)
+		fetch(&w->node[e->m], sizeof *w->node);
+	e = dl_queue_guess(&w->queue, AHEAD_CORE);
+	if (!e)
+		return;
+	n = &w->node[e->m];
+	fetch(n->core, CORE_BYTES);
+	fetch(n->link, 1);
+	fetch(n->kept, 1);
+}
+
 static void go(struct world *w)
 {
 	struct event *e;
 
 	while (!w->ledger.fault[0] && (e = dl_queue_take(&w->queue, &w->now))) {
+		look_ahead(w);
 		happen(w, e);
 		drop(w, e);
 		if (!w->ending && has_reached_end(w))

@@ -29,7 +29,7 @@ void node_born(struct world *w, uint32_t m)
 		.apply = c->apply,
 		.alpha = c->alpha,
 		.syncers = c->syncers,
-		.syncer = w->syncer,
+		.syncer = c->syncers > 1 ? w->syncer : NULL,
 	};
 
 	n->core = dl_learn_new(&learn);

@@ -103,6 +103,7 @@ void *dl_queue_take(struct dl_queue *q, int64_t *at)
 		next = l->item[l->first];
 		l->first = (l->first + 1) & (l->cap - 1);
 		l->n--;
+		q->last = l;
 	} else if (q->n) {
 		next = take_from_heap(q);
 	} else {
@@ -110,6 +111,14 @@ void *dl_queue_take(struct dl_queue *q, int64_t *at)
 	}
 	*at = next.at;
 	return next.what;
+}
+
+const void *dl_queue_guess(const struct dl_queue *q, size_t k)
+{
+	const struct dl_queue_line *l = q->last;
+
+	return l && k < l->n ? l->item[(l->first + k) & (l->cap - 1)].what
+			     : NULL;
 }
 
 void dl_queue_release(struct dl_queue *q)

@@ -32,6 +32,7 @@ struct dl_queue {
 	struct dl_queue_item *item; /* a binary heap */
 	size_t n, cap;
 	uint64_t order;
+	const struct dl_queue_line *last; /* that one was taken from, or NULL */
 };
 
 void dl_queue_put(struct dl_queue *q, int64_t at, void *what);
@@ -40,6 +41,8 @@ void dl_queue_put_after(
 	struct dl_queue *q, int64_t now, int64_t after, void *what);
 /* The next one and its time; NULL when there is none. */
 void *dl_queue_take(struct dl_queue *q, int64_t *at);
+/* What may well be taken after k others; NULL when nobody knows. */
+const void *dl_queue_guess(const struct dl_queue *q, size_t k);
 /* Frees the heap, not what is still in it. */
 void dl_queue_release(struct dl_queue *q);
 

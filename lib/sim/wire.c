@@ -90,50 +90,47 @@ void send_up(struct world *w, uint32_t m, uint32_t s,
 		lie_step(w, &e->sync);
 }
 
-/* The next global of that fragment has its turn on the link; NULL when it takes
- * the place of one that still waits for its own. */
-static struct waiting *take_turn(struct world *w, struct node *n,
-	struct link *k, const struct dl_learn_event *ev)
+static struct event *post_down(
+	struct world *w, uint32_t m, uint32_t s, int64_t after)
 {
-	struct site *site = &w->site[n->config->site];
-	struct waiting *x = &k->waiting[ev->fragment];
+	struct event *e = post_message(
+		w, after + w->node[m].config->delay_ns, TO_LEARNER);
 
-	if (x->event && w->now < x->begins) {
-		uint32_t syncer = x->event->learn.syncer;
+	e->m = m;
+	e->s = s;
+	e->gen = w->node[m].link[s].gen;
+	return e;
+}
 
-		x->event->learn = *ev;
-		x->event->learn.syncer = syncer;
-		return NULL;
-	}
+/* It has its turn on the link, or takes the place of one that still waits for
+ * its own. */
+static struct event *post_global(
+	struct world *w, uint32_t m, uint32_t s, uint32_t p)
+{
+	const struct dl_fleet_learner *config = w->node[m].config;
+	struct site *site = &w->site[config->site];
+	struct waiting *x = &w->node[m].link[s].waiting[p];
+
+	if (x->event && w->now < x->begins)
+		return x->event;
 	x->sent++;
 	x->begins = later(site->down_free, w->now);
-	site->down_free = x->begins + n->config->global_ns;
-	return x;
+	site->down_free = x->begins + config->global_ns;
+	x->event = post_down(w, m, s, site->down_free - w->now);
+	return x->event;
 }
 
 struct event *send_down(struct world *w, uint32_t m, uint32_t s,
 	const struct dl_learn_event *ev)
 {
-	struct node *n = &w->node[m];
-	struct link *k = &n->link[s];
-	struct waiting *turn = NULL;
-	int64_t after = n->config->delay_ns;
 	struct event *e;
 
-	if (!k->up)
+	if (!w->node[m].link[s].up)
 		return NULL;
-	if (ev->kind == DL_LE_GLOBAL) {
-		turn = take_turn(w, n, k, ev);
-		if (!turn)
-			return NULL;
-		after += turn->begins + n->config->global_ns - w->now;
-	}
-	e = post_message(w, after, TO_LEARNER);
-	if (turn)
-		turn->event = e;
-	e->m = m;
-	e->s = s;
-	e->gen = k->gen;
+	if (ev->kind == DL_LE_GLOBAL)
+		e = post_global(w, m, s, ev->fragment);
+	else
+		e = post_down(w, m, s, 0);
 	e->learn = *ev;
 	e->learn.syncer = s;
 	return e;

@@ -189,12 +189,13 @@ static void keep_sorted(struct fragment *f, double norm)
 	size_t n = norms_known(f), i = 0;
 	double *v = f->sorted;
 
-	if (n == DL_NORMS_KEPT) {
-		while (i + 1 < n && v[i] != f->norm[f->norms % n])
-			i++;
-		memmove(v + i, v + i + 1, (--n - i) * sizeof *v);
-	}
-	for (i = n; i > 0 && v[i - 1] > norm; i--)
+	if (n < DL_NORMS_KEPT)
+		i = n++;
+	while (i + 1 < n && v[i] != f->norm[f->norms % n])
+		i++;
+	for (; i + 1 < n && v[i + 1] < norm; i++)
+		v[i] = v[i + 1];
+	for (; i > 0 && v[i - 1] > norm; i--)
 		v[i] = v[i - 1];
 	v[i] = norm;
 }
