@@ -35,15 +35,15 @@ dl-sim bandwidth --tsv --link "$links" >"$out/bandwidth.tsv"
 draw bandwidth
 
 # Eight learners, and more for half of the time that the eight take alone, each
-# for 50 steps on average. Data-parallel training stands still for 15 steps
+# for 56 steps on average. Data-parallel training stands still for 15 steps
 # whenever some come or go.
 say scavenging
-relative() { # system, option...
-	system=$1
-	shift
+relative() { # system, half of that time, option...
+	system=$1 from=$2
+	shift 2
 	for extra in 0 2 4 8 24; do
 		dl-sim fleet -t 4s --tokens 16M \
-			--extra $extra:4000s:200s:1s "$@" --tsv |
+			--extra $extra:$from:225s:1s "$@" --tsv |
 			awk -F '\t' -v extra=$extra '
 			sub(/^# /, "") { for (i = 1; i <= NF; i++) at[$i] = i }
 			$1 == "total" { print extra, $at["seconds"] }'
@@ -53,8 +53,8 @@ relative() { # system, option...
 }
 {
 	printf '# system\textra\trelative\n'
-	relative data-parallel -n 1 -H 1 --tau 0 --wait --grace 1h \
+	relative data-parallel 4385s -n 1 -H 1 --tau 0 --wait --grace 1h \
 		--regroup 1m:35s
-	relative decoupled
+	relative decoupled 4000s
 } >"$out/scavenging.tsv"
 draw scavenging
