@@ -16,10 +16,11 @@ mkdir -p "${1:-mpi-run}"
 cd "${1:-mpi-run}"
 wrong=0
 
-# Here it is one machine, perhaps a container's root, with few CPUs.
+# Here it is one machine, perhaps a container's root, with few CPUs to share.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_rmaps_base_oversubscribe=1
 export OMPI_MCA_hwloc_base_binding_policy=none
+export OMPI_MCA_mpi_yield_when_idle=1
 
 say() {
 	printf '\n=== %s\n\n' "$*"

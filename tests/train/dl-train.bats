@@ -162,6 +162,15 @@ held_out() {
 	[ "$status" -eq 0 ]
 }
 
+@test "one of several processes does not train alone" {
+	cp "$(command -v dl-train)" lone
+	run env PMI_SIZE=2 ./lone run -q --steps 1 -o x m text
+	[ "$status" -eq 69 ]
+	[[ "$output" == *"one of several processes"*"built without MPI"* ]]
+	[ ! -e x ]
+	PMI_SIZE=1 ./lone run -q --steps 1 -o x m text
+}
+
 @test "what does not fit is refused" {
 	run dl-train init -q -H 3 x
 	[ "$status" -eq 65 ]

@@ -6,10 +6,11 @@ load ../run/run.bash
 setup() {
 	command -v mpirun || skip "there is no mpirun"
 	[ -e "$abs_top_builddir/dl-mpi.so" ] || skip "built without MPI"
-	# Open MPI as root, and beyond the CPUs that there are.
+	# Open MPI as root, and on CPUs that it has not for itself.
 	export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
 		OMPI_MCA_rmaps_base_oversubscribe=1 \
-		OMPI_MCA_hwloc_base_binding_policy=none
+		OMPI_MCA_hwloc_base_binding_policy=none \
+		OMPI_MCA_mpi_yield_when_idle=1
 	# What MPI keeps to its end is not ours.
 	export ASAN_OPTIONS=${ASAN_OPTIONS-}:detect_leaks=0
 	run_setup
