@@ -110,8 +110,8 @@ near() { # a, b, how far
 checks() {
 	head -n 200 text >some
 	dl-train init -q -L 1 -H 2 -d 16 -c 16 start
-	run dl-learn --check start -- "$python" "$pytorch/train_lm.py" \
-		"$@" -b 2 start some
+	run dl-learn --check --step-timeout 10m start -- \
+		"$python" "$pytorch/train_lm.py" "$@" -b 2 start some
 	echo "$output"
 	[ "$status" -eq 0 ]
 	[ "$(grep -c $'\tok$' <<<"$output")" -eq 21 ]

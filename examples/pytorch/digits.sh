@@ -57,5 +57,5 @@ for seed in $(seq "$seeds"); do
 	printf '%s\t%s\t%s\t%s\n' "$seed" "$tokens" "$a" "$b"
 done | awk -F '\t' '
 	BEGIN { print "# seed\tpictures\tfour\tone" }
-	{ print; n++; pictures += $2; four += $3; one += $4 }
+	{ print; fflush(); n++; pictures += $2; four += $3; one += $4 }
 	END { printf "mean\t%d\t%.4f\t%.4f\n", pictures / n, four / n, one / n }'

@@ -193,7 +193,7 @@ class Trainer:
                  for names in self.fragments.values()]
         self.room = bytearray(4 * max(sizes))  # for what comes
         self.master = {
-            n: self.tensors[n].detach().float().cpu() for n in self.name.values()
+            n: self.tensors[n].detach().float() for n in self.name.values()
             if self.tensors[n].dtype in (torch.float16, torch.bfloat16)}
 
     def take_part(self, name, shape):
@@ -236,6 +236,7 @@ class Trainer:
             return
         loss = float(loss)  # waits for the device
         self.boundary = time.monotonic()
+        self.settle()
         if self.group:
             sums = torch.tensor([tokens, tokens * loss], dtype=torch.float64)
             torch.distributed.all_reduce(sums, group=self.group)
@@ -388,22 +389,21 @@ class Trainer:
     def take(self, names):
         """Values by name, of which some are the model's own tensors. One copy
         from the device."""
-        parts = [self.tensors[n].detach() for n in names]
+        parts = [self.master.get(n, self.tensors[n]).detach() for n in names]
         if {t.device.type for t in parts} == {"cuda"}:
             host = torch.cat([t.float().reshape(-1) for t in parts]).cpu()
             parts = [h.reshape(t.shape) for h, t in
                      zip(host.split([t.numel() for t in parts]), parts)]
-        return {n: self.settle(n, t) if n in self.master else t
-                for n, t in zip(names, parts)}
+        return dict(zip(names, parts))
 
-    def settle(self, name, t):
-        """Adds to the master what steps have added to the tensor, t, which was
-        the master's rounding, and is again. In F32, on the CPU."""
-        master, tensor = self.master[name], self.tensors[name]
-        master += t.cpu().float() - master.to(tensor.dtype).float()
+    def settle(self):
+        """Adds what a step has added to tensors to their masters, of which they
+        were the rounding, and are again."""
         with torch.no_grad():
-            tensor.copy_(master)
-        return master
+            for name, master in self.master.items():
+                t = self.tensors[name]
+                master += t.float() - master.to(t.dtype).float()
+                t.copy_(master)
 
     def put(self, values):
         with torch.no_grad():

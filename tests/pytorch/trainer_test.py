@@ -170,12 +170,24 @@ class Halves(Case):
         t = self.trainer(model)
         start = {n: v + 2**-14 for n, v in self.sent(t).items()}
         self.apply(t, start, "set")
-        before = {n: p.float() for n, p in model.state_dict().items()}
-        self.step(t, model, torch.randn(8, 4).bfloat16())
-        moved = {n: p.float() - before[n] for n, p in model.state_dict().items()}
-        self.same(self.sent(t), {n: start[n] + moved[n] for n in start})
-        # Once, however often they are sent.
-        self.same(self.sent(t), {n: start[n] + moved[n] for n in start})
+        before = {n: p.clone() for n, p in model.state_dict().items()}
+        x = torch.randn(8, 4).bfloat16()
+        self.step(t, model, x)
+        # The same step without a run.
+        twin = two_layers().bfloat16()
+        twin.load_state_dict(before)
+        twin(x).float().square().mean().backward()
+        torch.optim.AdamW(twin.parameters(), lr=0.1).step()
+        after = twin.state_dict()
+        sent = self.sent(t)
+        for name, v in sent.items():
+            moved = after[name].float() - before[name].float()
+            self.assertTrue(moved.any())
+            self.assertTrue(torch.equal(v, start[name] + moved))
+            self.assertTrue(torch.equal(model.state_dict()[name], v.bfloat16()))
+        # Once, however often they are sent, or set to what they are.
+        self.apply(t, sent, "set")
+        self.same(self.sent(t), sent)
 
 
 class States(Case):
