@@ -78,11 +78,13 @@ def kills(run, begins, done, zero, end):
             yield f"{i}:{(at - zero) / 1e9:.3f}s:{(back - at) / 1e9:.3f}s"
 
 
-def simulate(options, run, done, end, more):
-    """Until end; returns how many seconds that are."""
+def simulate(options, run, done, more):
+    """Until somebody asked for the end of the real run, which is when this
+    machine got to it. Returns that moment on both tapes."""
     lines = tape.read(run.whole_tape())
     begins = lives(options, run, lines)
     zero = min(t for all_of in begins.values() for t in all_of)
+    end = tape.events(lines, "end")[0]["now"]
     seconds = (end - zero) / 1e9
     run.call("dl-sim", "fleet", "-m", str(len(run.names)), "-t",
              ",".join(f"{t}s" for t in step_times(options)), "-n",
@@ -91,7 +93,7 @@ def simulate(options, run, done, end, more):
              "--merge", "5ms", "--time", f"{seconds:.3f}s", "--tape",
              "fleet.tape", *more,
              *kills(run, begins, done, zero, lines[-1]["now"]))
-    return seconds
+    return end, seconds * 1e9
 
 
 def fleet(options, folder):
@@ -105,16 +107,14 @@ def fleet(options, folder):
             for kind, serve in kinds.items()]
     for run in runs:
         paced(options, run)
-    began, hands = abreast.drive(runs, troubles, options.seconds,
-                                 options.patience)
+    _, hands = abreast.drive(runs, troubles, options.seconds, options.patience)
     print(f"# {len(names)} learners, {len(faults)} kills in "
           f"{options.seconds:.0f} s")
     print(f"# {'run':9} {'figure':14} {'real':>8} {'fleet':>8}")
     for (kind, serve), run, hand in zip(kinds.items(), runs, hands):
-        end = began + options.seconds * 1e9
-        seconds = simulate(options, run, hand.done, end, serve)
-        real = measure(options, run, "whole.tape", end)
-        said = measure(options, run, "fleet.tape", seconds * 1e9)
+        ends = simulate(options, run, hand.done, serve)
+        real = measure(options, run, "whole.tape", ends[0])
+        said = measure(options, run, "fleet.tape", ends[1])
         for name in FIGURES:
             print(f"  {kind:9} {name:14} {real[name]:8.3f} {said[name]:8.3f}")
             if abs(real[name] - said[name]) > NEAR * said[name]:
