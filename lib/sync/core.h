@@ -187,15 +187,27 @@ void sort_norms(struct fragment *f);
 void consider_rounds(struct dl_sync *s);
 void begin_round(struct dl_sync *s, uint32_t p, uint64_t step);
 void end_round(struct dl_sync *s, uint32_t p);
+void report(const struct dl_sync *s, uint32_t p, const struct push *push);
 void check_round(struct dl_sync *s, uint32_t p);
 void check_rounds(struct dl_sync *s);
 void close_round(struct dl_sync *s, uint32_t p);
-uint64_t settled(const struct dl_sync *s, const struct learner *l, uint32_t p);
-void tell_settled(struct dl_sync *s, const struct learner *l, uint32_t p);
+int64_t round_wake(const struct dl_sync *s, uint32_t p);
+
+/* push.c */
 void on_push(struct dl_sync *s, const struct dl_sync_event *ev);
 void on_barred(struct dl_sync *s, const struct dl_sync_event *ev);
+
+/* merging.c */
+void begin_merge(struct dl_sync *s, uint32_t p);
+void merge_alone(struct dl_sync *s, uint32_t p);
 void on_merged(struct dl_sync *s, const struct dl_sync_event *ev);
-int64_t round_wake(const struct dl_sync *s, uint32_t p);
+
+/* settle.c */
+const struct push *find_pending(const struct fragment *f,
+	const struct learner *l, uint64_t instance, uint64_t seq,
+	enum dl_taken *taken);
+uint64_t settled(const struct dl_sync *s, const struct learner *l, uint32_t p);
+void tell_settled(struct dl_sync *s, const struct learner *l, uint32_t p);
 
 /* end.c */
 void begin_end(struct dl_sync *s);

@@ -5,7 +5,8 @@
  * (open this, merge these, send that). It does no I/O, reads no clock and
  * holds no lock: dl-sync serve, run and replay and dl-sim fleet all drive it.
  * The events are the tape. It implements DESIGN's "Rounds"; the paper's
- * quorum, adaptive grace window and token weights are in round.c.
+ * quorum and adaptive grace window are in round.c, its token weights in
+ * merging.c.
  *
  *	dl_sync_event(core, &event);
  *	while (dl_sync_next(core, &action))
