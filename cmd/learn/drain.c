@@ -3,6 +3,7 @@
 #include "base/num.h"
 #include "cmd/cmd.h"
 #include "cmd/learn/learner.h"
+#include "cmd/learn/orders.h"
 
 /* Schedulers signal all processes, and those between pass it on: what comes
  * twice so soon was meant once. */
@@ -84,7 +85,7 @@ static void begin(struct learner *l, int64_t now)
 			dl_human_duration(time, l->options->drain_ns));
 	uplink_hurry(l, now);
 	learner_event(l, &ev);
-	trainer_unload(l, now);
+	orders_unload(l, now);
 }
 
 static int64_t asked_at(const struct learner *l)

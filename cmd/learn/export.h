@@ -54,7 +54,7 @@ void export_want(struct learner *l, uint64_t clock, int64_t now);
 /* When export_want should be tried again; INT64_MAX: never by itself. */
 int64_t export_wake(const struct export_file *x, int64_t now);
 
-/* For trainer.c. The core's DL_LA_EXPORT: 0 if it is of no use any more; the
+/* For orders.c. The core's DL_LA_EXPORT: 0 if it is of no use any more; the
  * file that the trainer should be told of now, or NULL; and how the order to
  * write it ended. */
 int export_note(struct learner *l, const struct dl_learn_action *a);

@@ -11,6 +11,7 @@
 #include "cmd/cmd.h"
 #include "cmd/learn/apply.h"
 #include "cmd/learn/identity.h"
+#include "cmd/learn/orders.h"
 #include "cmd/learn/show.h"
 #include "cmd/notify.h"
 #include "link/signals.h"
@@ -141,7 +142,7 @@ static void act(struct learner *l, const struct dl_learn_action *a)
 	case DL_LA_EXPORT:
 	case DL_LA_GO:
 	case DL_LA_FINISH:
-		trainer_do(l, a);
+		orders_take(l, a);
 		break;
 	case DL_LA_WANT:
 		send_want(l, a);

@@ -35,12 +35,6 @@ struct trainer {
 int trainer_begin(struct learner *l, struct dl_err *e);
 void trainer_release(struct learner *l);
 
-/* An action of the core that is the trainer's: LOAD, IMPORT, COPY, APPLY,
- * CLOCK, EXPORT, GO, FINISH. */
-void trainer_do(struct learner *l, const struct dl_learn_action *a);
-/* One that waits for its first or next model gets none: this learner is about
- * to leave. */
-void trainer_unload(struct learner *l, int64_t now);
 /* Hears it and gives it its next orders. */
 void trainer_work(struct learner *l, int64_t now);
 /* Asks it to stop; learner_fail or the loop ends once it has. */
