@@ -45,23 +45,20 @@ void dl_weighed_sum(const struct dl_party *p, const double *coef, size_t at,
 	struct dl_codes from[GROUP], next;
 	double c[GROUP];
 	size_t count = 0;
+	int first = 1;
 
-	/* -0 leaves even -0 as it is when added to; so does skipping 0 times a
-	 * delta. */
-	for (size_t i = 0; i < n; i++)
-		sum[i] = -0.0;
 	for (size_t j = 0; j < p->m; j++) {
-		if (coef[j] == 0)
+		if (coef[j] == 0) /* 0 times a delta might be -0 */
 			continue;
 		next = dl_strip_codes(p->who[j], at, n, scratch[j % GROUP]);
 		if (count == GROUP || (count && !dl_codes_alike(&next, from))) {
-			dl_quant_add(from, c, count, n, sum);
-			count = 0;
+			dl_quant_add(from, c, count, n, first, sum);
+			count = first = 0;
 		}
 		from[count] = next;
 		c[count++] = coef[j];
 	}
-	dl_quant_add(from, c, count, n, sum);
+	dl_quant_add(from, c, count, n, first, sum);
 }
 
 /* Learner by learner, since memory likes long reads. */

@@ -247,7 +247,7 @@ int dl_quant_dot(const struct dl_codes *x, const struct dl_codes *y, size_t n,
 /* Adds values that are decoded before: so many of so many at a time that they
  * stay in the nearest cache. */
 static void add_decoded(const struct dl_codes *from, const double *c, size_t m,
-	size_t at, size_t n, double *sum)
+	size_t at, size_t n, int first, double *sum)
 {
 	enum { MANY = 16 };
 	float x[MANY][AT_ONCE];
@@ -264,23 +264,27 @@ static void add_decoded(const struct dl_codes *from, const double *c, size_t m,
 			decoded[k] = (struct dl_codes){.codes = x[k]};
 		}
 		dl_quant_kernels()->add[DL_CODEC_F32](
-			sum + at, c + j, decoded, k, n);
+			sum + at, first && !j, c + j, decoded, k, n);
 	}
 }
 
 void dl_quant_add(const struct dl_codes *from, const double *c, size_t m,
-	size_t n, double *sum)
+	size_t n, int first, double *sum)
 {
 	size_t at = 0;
 
-	if (!m)
+	if (!m) {
+		for (; first && at < n; at++)
+			sum[at] = -0.0;
 		return;
+	}
 	if (dl_quant_kernels()->add[from->codec]) {
 		at = dl_codec_is_scaled(from->codec) ? n / LANES * LANES : n;
-		dl_quant_kernels()->add[from->codec](sum, c, from, m, at);
+		dl_quant_kernels()->add[from->codec](
+			sum, first, c, from, m, at);
 	}
 	for (size_t part; at < n; at += part) {
 		part = n - at < AT_ONCE ? n - at : AT_ONCE;
-		add_decoded(from, c, m, at, part, sum);
+		add_decoded(from, c, m, at, part, first, sum);
 	}
 }

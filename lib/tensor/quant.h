@@ -89,8 +89,9 @@ int dl_quant_dot(const struct dl_codes *x, const struct dl_codes *y, size_t n,
 	double *product);
 
 /* sum = sum + c[j] times what dl_quant_decode gives of from[j], in double, j
- * from 0 to m - 1; all are alike. */
+ * from 0 to m - 1; all are alike. When it is the first, sum is -0 before, which
+ * leaves even -0 as it is when added to. */
 void dl_quant_add(const struct dl_codes *from, const double *c, size_t m,
-	size_t n, double *sum);
+	size_t n, int first, double *sum);
 
 #endif

@@ -418,18 +418,19 @@ INLINE double value_at(enum dl_codec c, const unsigned char *x, size_t i)
 				  : (double)quant_float(dl_le32(x + 4 * i));
 }
 
-INLINE void add_plain(enum dl_codec codec, double *sum, const double *c,
-	const struct dl_codes *from, size_t m, size_t n)
+INLINE void add_plain(enum dl_codec codec, double *sum, int first,
+	const double *c, const struct dl_codes *from, size_t m, size_t n)
 {
 	const size_t width = codec == DL_CODEC_BF16 ? 2 : 4;
+	const wide none = -(wide){0};
 	size_t i = 0;
 
-	for (; m && i + LANES <= n; i += LANES) {
+	for (; i + LANES <= n; i += LANES) {
 		wide v[PARTS];
 
 #pragma GCC unroll 8
 		for (int k = 0; k < PARTS; k++)
-			v[k] = load_wide(sum + i + k * WIDE);
+			v[k] = first ? none : load_wide(sum + i + k * WIDE);
 		for (size_t j = 0; j < m; j++) {
 			const unsigned char *x = from[j].codes;
 
@@ -442,21 +443,23 @@ INLINE void add_plain(enum dl_codec codec, double *sum, const double *c,
 		for (int k = 0; k < PARTS; k++)
 			store_wide(sum + i + k * WIDE, v[k]);
 	}
-	for (; i < n; i++)
+	for (; i < n; i++) {
+		sum[i] = first ? -0.0 : sum[i];
 		for (size_t j = 0; j < m; j++)
 			sum[i] += c[j] * value_at(codec, from[j].codes, i);
+	}
 }
 
-static void add_f32(double *sum, const double *c, const struct dl_codes *from,
-	size_t m, size_t n)
+static void add_f32(double *sum, int first, const double *c,
+	const struct dl_codes *from, size_t m, size_t n)
 {
-	add_plain(DL_CODEC_F32, sum, c, from, m, n);
+	add_plain(DL_CODEC_F32, sum, first, c, from, m, n);
 }
 
-static void add_bf16(double *sum, const double *c, const struct dl_codes *from,
-	size_t m, size_t n)
+static void add_bf16(double *sum, int first, const double *c,
+	const struct dl_codes *from, size_t m, size_t n)
 {
-	add_plain(DL_CODEC_BF16, sum, c, from, m, n);
+	add_plain(DL_CODEC_BF16, sum, first, c, from, m, n);
 }
 
 #if defined __AVX512F__
@@ -481,8 +484,8 @@ INLINE void products(double c, float scale, __m512d *plus, __m512d *minus)
  * code picks from. n elements from element i on, 16 or SPAN, which lie in one
  * block.
  */
-INLINE void pick_int4(double *sum, const double *c, const struct dl_codes *from,
-	size_t m, size_t i, size_t n)
+INLINE void pick_int4(double *sum, int first, const double *c,
+	const struct dl_codes *from, size_t m, size_t i, size_t n)
 {
 	const __m512i low = _mm512_setr_epi64(0, 4, 8, 12, 16, 20, 24, 28);
 	const __m512i high = _mm512_setr_epi64(32, 36, 40, 44, 48, 52, 56, 60);
@@ -491,7 +494,8 @@ INLINE void pick_int4(double *sum, const double *c, const struct dl_codes *from,
 
 #pragma GCC unroll 16
 	for (size_t k = 0; k < parts; k++)
-		v[k] = _mm512_loadu_pd(sum + i + k * WIDE);
+		v[k] = first ? _mm512_set1_pd(-0.0)
+			     : _mm512_loadu_pd(sum + i + k * WIDE);
 	for (size_t j = 0; j < m; j++) {
 		const unsigned char *x = from[j].codes, *s = from[j].scales;
 
@@ -513,15 +517,15 @@ INLINE void pick_int4(double *sum, const double *c, const struct dl_codes *from,
 		_mm512_storeu_pd(sum + i + k * WIDE, v[k]);
 }
 
-static void add_int4(double *sum, const double *c, const struct dl_codes *from,
-	size_t m, size_t n)
+static void add_int4(double *sum, int first, const double *c,
+	const struct dl_codes *from, size_t m, size_t n)
 {
 	size_t i = 0;
 
-	for (; m && from->block >= SPAN && i + SPAN <= n; i += SPAN)
-		pick_int4(sum, c, from, m, i, SPAN);
-	for (; m && i < n; i += 2 * WIDE)
-		pick_int4(sum, c, from, m, i, 2 * WIDE);
+	for (; from->block >= SPAN && i + SPAN <= n; i += SPAN)
+		pick_int4(sum, first, c, from, m, i, SPAN);
+	for (; i < n; i += 2 * WIDE)
+		pick_int4(sum, first, c, from, m, i, 2 * WIDE);
 }
 #endif
 

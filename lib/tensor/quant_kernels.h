@@ -29,10 +29,9 @@ struct dl_quant_kernels {
 	/* The inner product, see dl_quant_dot; n is a multiple of 16. */
 	double (*dot_int4)(
 		const struct dl_codes *x, const struct dl_codes *y, size_t n);
-	/* sum = sum + c[j] times the values of from[j], in double, j from 0 to
-	 * m - 1; all are alike, and of scaled codecs n is a multiple of 16.
-	 * NULL where f32 are as fast, decoded before. */
-	void (*add[DL_CODECS])(double *sum, const double *c,
+	/* dl_quant_add; of scaled codecs n is a multiple of 16. NULL where f32
+	 * are as fast, decoded before. */
+	void (*add[DL_CODECS])(double *sum, int first, const double *c,
 		const struct dl_codes *from, size_t m, size_t n);
 };
 

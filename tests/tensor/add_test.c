@@ -39,7 +39,8 @@ static void init(void)
 }
 
 /* Does the sum of m deltas of n values have the bits of the plain one? */
-static int adds(enum dl_codec codec, uint32_t block, size_t m, size_t n)
+static int adds(
+	enum dl_codec codec, uint32_t block, size_t m, size_t n, int first)
 {
 	struct dl_codes from[MOST];
 	double sum[LONGEST + 1], want[LONGEST];
@@ -47,6 +48,8 @@ static int adds(enum dl_codec codec, uint32_t block, size_t m, size_t n)
 
 	memcpy(sum, before, sizeof before);
 	memcpy(want, before, sizeof before);
+	for (size_t i = 0; first && i < n; i++)
+		want[i] = -0.0;
 	sum[n] = 99;
 	for (size_t j = 0; j < m; j++) {
 		from[j] = (struct dl_codes){codec, block, codes[j], scales[j]};
@@ -54,7 +57,7 @@ static int adds(enum dl_codec codec, uint32_t block, size_t m, size_t n)
 		for (size_t i = 0; i < n; i++)
 			want[i] += by[j] * (double)x[i];
 	}
-	dl_quant_add(from, by, m, n, sum);
+	dl_quant_add(from, by, m, n, first, sum);
 	return !memcmp(sum, want, n * sizeof *sum) && sum[n] == 99;
 }
 
@@ -66,7 +69,8 @@ static void test_codec(enum dl_codec codec, uint32_t block)
 
 	for (size_t m = 0; m <= MOST; m += m < 3 ? 1 : 8)
 		for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
-			same &= adds(codec, block, m, lengths[i]);
+			same &= adds(codec, block, m, lengths[i], 0) &&
+				adds(codec, block, m, lengths[i], 1);
 	ok(same, "%s, blocks of %u: the plain sum", dl_codec_name(codec),
 		(unsigned)block);
 }
