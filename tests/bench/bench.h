@@ -11,8 +11,8 @@
  * the lines.
  *
  * With BENCH_CLOCK=cpu in the environment turns are measured in CPU time of the
- * process: for a machine that does other things too. What waits, or uses
- *several threads, is not shown as it is then.
+ * process and of the commands that it waited for: for a machine that does other
+ * things too. What waits, or uses several threads, is not shown as it is then.
  */
 #ifndef TESTS_BENCH_H
 #define TESTS_BENCH_H
