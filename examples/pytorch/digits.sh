@@ -7,7 +7,7 @@ set -eu
 
 data=$1
 seeds=${2:-10}
-pictures=${3:-128000}
+pictures=${3:-64000}
 here=$(cd "$(dirname "$0")" && pwd)
 python=${PYTHON:-python3}
 run=$(mktemp -d)
