@@ -1,8 +1,8 @@
 /*
  * The gradient of a batch, its sequences shared out to the threads of all
- * ranks, each with a pass and a gradient of its own. These are summed in a fixed
- * order, a rank's first, so that as many threads of as many ranks give the same
- * bits: ranks of one thread those of one rank with as many threads.
+ * ranks, each with a pass and a gradient of its own. These are summed in a
+ * fixed order, a rank's first, so that as many threads of as many ranks give
+ * the same bits: ranks of one thread those of one rank with as many threads.
  */
 #ifndef DL_TRAIN_GRADIENT_H
 #define DL_TRAIN_GRADIENT_H

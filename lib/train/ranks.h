@@ -1,8 +1,8 @@
 /*
  * The ranks of a learner: the processes of one MPI job, which train one model
  * together. NULL is a process alone, for which all of these do nothing; where
- * MPI's module (mpi.h) is not installed there is no other. What fails between ranks ends the job, as MPI has
- * it. Only the main thread calls.
+ * MPI's module (mpi.h) is not installed there is no other. What fails between
+ * ranks ends the job, as MPI has it. Only the main thread calls.
  *
  * Sums are made in the order of ranks, so that as many ranks give the same bits
  * however MPI would have gone about it.
