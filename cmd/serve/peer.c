@@ -174,7 +174,7 @@ void peer_drop(struct peer *peer, const struct dl_err *why)
 		return;
 	cmd_note("%s is gone: %s", peer->name, why->text);
 	if (!peer->parts)
-		absent_add(&s->absent, peer->name);
+		absent_add(&s->absent, peer->name, dl_now());
 	peer_event(peer, DL_EV_LEAVE, &ev);
 	server_event(s, &ev);
 }
