@@ -1,11 +1,13 @@
 """A fifth learner joins four, with 200 MB of state: what it costs them.
 
-A spell without a join, then an equal one with it.
+A spell in which all five train, then an equal one in which the fifth is killed
+and joins again, several times.
 """
 
 import math
 import os
 import re
+import statistics
 import time
 
 import model
@@ -14,6 +16,8 @@ from run import Run
 
 USUAL = {"seconds": 60, "step": 1.0}
 FRAGMENTS, H = 6, 6
+JOINS = 4
+NICE = 19  # of the fifth's processes, which elsewhere have their own machine
 BASE, NEW = ["l0", "l1", "l2", "l3"], "l4"
 
 
@@ -24,15 +28,20 @@ def shape(megabytes):
             str(width * 45 // 16), "-c", "16"]
 
 
-def copy_seconds(size):
-    """The least of some copies into memory that was touched before."""
-    source, sink = bytearray(size), memoryview(bytearray(size))
-    least = float("inf")
-    for _ in range(5):
+class Copies:
+    """Copies of so many bytes into memory that was touched before, as seldom
+    as exports are and while the same others train: what is not used for a while
+    costs more."""
+
+    def __init__(self, size):
+        self.source, self.sink = bytearray(size), memoryview(bytearray(size))
+        self.sink[:] = self.source
+        self.seconds = []
+
+    def make(self):
         began = time.monotonic()
-        sink[:] = source
-        least = min(least, time.monotonic() - began)
-    return least
+        self.sink[:] = self.source
+        self.seconds.append(time.monotonic() - began)
 
 
 def longest_step(lines, name, begin, end):
@@ -69,26 +78,44 @@ def trained(run, names):
     return all(made.get(name, 0) > H for name in names)
 
 
-def spells(options, run):
-    """The moments between which nobody joins, and somebody does; and when the
-    newcomer had its state."""
+def joined(run):
+    """How often."""
+    return log(run, NEW).count("has the state")
+
+
+def start_new(run):
+    run.start(NEW)
+    os.setpriority(os.PRIO_PROCESS, run.learners[NEW].child.pid, NICE)
+
+
+def spend(run, seconds, copies, holds=lambda: True):
+    """At least so long, until it holds, with a copy at its end."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end or not holds():
+        time.sleep(0.1)
+        run.check_alive()
+    copies.make()
+
+
+def spells(options, run, copies):
+    """The moments between which nobody joins, and somebody does; and how long
+    each join took, in seconds."""
     for name in BASE:
         run.start(name)
-    run.wait_for("learners train", lambda: trained(run, BASE),
+    start_new(run)
+    run.wait_for("learners train", lambda: trained(run, [*BASE, NEW]),
                  max(120, 10 * H * options.step))
-    moments = [time.monotonic_ns()]
-    for start in (None, NEW):
-        if start:
-            run.start(start)
-        end = time.monotonic() + options.seconds
-        while time.monotonic() < end:
-            time.sleep(0.1)
-            run.check_alive()
-            if start and len(moments) == 2 and "has the state" in log(run, NEW):
-                moments.append(time.monotonic_ns())
-        if not start:
-            moments.append(time.monotonic_ns())
-    return *moments, time.monotonic_ns()
+    begin = time.monotonic_ns()
+    for _ in range(JOINS):
+        spend(run, options.seconds / JOINS, copies)
+    joins = time.monotonic_ns()
+    for _ in range(JOINS):
+        before = joined(run)
+        run.learners[NEW].kill()
+        start_new(run)
+        spend(run, options.seconds / JOINS, copies,
+              lambda: joined(run) > before)
+    return begin, joins, time.monotonic_ns()
 
 
 def join(options, folder):
@@ -96,37 +123,33 @@ def join(options, folder):
     run = Run(folder, [*BASE, NEW], options.shim,
               serve=["-H", str(H), "--end-timeout", "30s"],
               learn=["-v", "--serve", "tcp:127.0.0.1:0"],
-              train=["dl-train", "run", "-q", "-b", "1", *step, "m", "text"], relays=False)
+              train=["dl-train", "run", "-q", "-b", "1", *step, "m",
+                     "text"], relays=False)
     try:
         model.make(run, FRAGMENTS, shape(options.state))
         run.start_syncer()
-        begin, joins, *state, end = spells(options, run)
+        copies = Copies(3 * os.path.getsize(f"{folder}/m/model.safetensors"))
+        moments = spells(options, run, copies)
         run.end(options.patience)
     finally:
         run.release()
-    return report(options, run, begin, joins, state, end)
+    return report(run, copies, *moments)
 
 
-def report(options, run, begin, joins, state, end):
+def report(run, copies, begin, joins, end):
     lines = tape.read(run.whole_tape())
-    size = 3 * os.path.getsize(f"{run.folder}/m/model.safetensors")
-    copied = copy_seconds(size)
-    print(f"# {len(BASE)} learners of {1 / options.step:.1f} steps/s, {NEW} "
-          f"joins; about {size / 1e6:.0f} MB of state, of which a copy into "
-          f"memory that was touched takes {copied:.3f} s")
-    print("# learner  longest step without  with a join  stood for export")
+    stood = {name: exports(run, name) for name in BASE}
+    usual = statistics.median(copies.seconds)
+    print(f"# {len(BASE)} learners, {NEW} joins {JOINS} times; a copy of "
+          f"{len(copies.source) / 1e6:.0f} MB meanwhile: median {usual:.3f} s, "
+          f"longest {max(copies.seconds):.3f} s")
+    print("# learner  longest step without  with joins  stood for exports")
     for name in BASE:
-        stood = exports(run, name)
-        print(f"{name:8} {longest_step(lines, name, begin, joins):20.3f} "
-              f"{longest_step(lines, name, joins, end):12.3f} "
-              f"{max(stood, default=0):16.3f}")
-    if not state:
+        print(f"{name:8} {longest_step(lines, name, begin, joins):21.3f} "
+              f"{longest_step(lines, name, joins, end):11.3f}  ",
+              *(f"{seconds:.3f}" for seconds in stood[name]))
+    if joined(run) < JOINS:
         yield f"{NEW} began without the state of another"
-        return
-    first = next((line["now"] for line in tape.events(lines, "push")
-                  if line["learner"] == NEW), None)
-    print(f"# the state was there {(state[0] - joins) / 1e9:.1f} s after the "
-          f"start of {NEW}, its first push after {(first - joins) / 1e9:.1f} s")
-    stood = max(max(exports(run, name), default=0) for name in BASE)
-    if stood > 1.2 * copied:
-        yield f"a donor stood for {stood:.3f} s"
+    longest = max((max(s, default=0) for s in stood.values()))
+    if longest > 1.2 * max(copies.seconds):
+        yield f"a donor stood for {longest:.3f} s"
