@@ -20,14 +20,15 @@ commands() {
 # On this machine alone, at free ports, and with waits where a reader looks on for
 # a while.
 script() {
-	echo 'set -ex; left='
+	echo 'set -ex; left=; trap "kill \$left" EXIT'
 	commands | sed -e 's/dc1\.example\.org/127.0.0.1/' \
 		-e 's/0\.0\.0\.0/127.0.0.1/' -e "s/4000/$1/; s/4001/$2/" \
 		-e '/^dl-stat tape$/s/^/until grep -q merged tape; do sleep 0.1; done; /' \
 		-e '/^dl-sync end.*2/s/^/until grep -q merged tape2; do sleep 0.1; done; /' \
-		-e 's/ &$/ \& left="$left $!"/'
+		-e 's/ &$/ \& left="$! $left"/'
 	cat <<-'END'
 		set +e
+		trap - EXIT
 		for job in $left; do
 			kill "$job" 2>/dev/null
 			wait "$job"
@@ -45,12 +46,12 @@ print(s.getsockname()[1])'
 @test "the commands of README.md work" {
 	cd "$BATS_TEST_TMPDIR"
 	mkdir text
-	cp "$abs_top_srcdir"/man/*.[1-8] text
+	cp "$abs_top_srcdir"/man/*.5 text
 	script "$(free_port)" "$(free_port)" >script
 	run sh script 3>&-
 	echo "$output" | tail -n 40
 	[ "$status" -eq 0 ]
 	# Ended by itself, or stopped with or without work left to deliver.
 	[ "$(grep -cE '^[0-9]+: (0|75|143)$' <<<"$output")" -eq \
-		"$(grep -c 'left ' script)" ]
+		"$(grep -c 'left="' script)" ]
 }
