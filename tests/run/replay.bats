@@ -18,6 +18,11 @@ alone() {
 	dl-sync replay tape 2>replay.log | awk '$3 == 1 { n++ } END { exit !n }'
 }
 
+# Pushes were late, by the tape.
+late() {
+	dl-stat -t tape | awk -F '\t' '$1 == "*" { exit !($11 > 0) }'
+}
+
 # record LATE: a run of eight learners, narrow both ways, some of them late, whose
 # syncer dies once and is stopped once.
 record() {
@@ -32,6 +37,7 @@ record() {
 		merges $((rounds * more / 3))
 		[ "$more" -eq 3 ] || { kill "${pid[syncer]}" && ends syncer; }
 	done
+	wait_for late
 	[ "$1" != now ] || wait_for alone
 	dl-sync end -q "$link"
 	ends syncer
@@ -106,8 +112,8 @@ same_everywhere() {
 
 @test "a run over three starts, pushes next when late, is the same everywhere" {
 	[ "$(grep -c '"format"' tape)" -eq 3 ]
+	late
 	same_everywhere
-	dl-stat -t tape | awk -F '\t' '$1 == "*" { exit !($11 > 0) }'
 }
 
 @test "a run whose late pushes are merged by themselves is the same everywhere" {
