@@ -11,25 +11,11 @@
 #
 #	* * * * * dl-sync run -q -o /data/trained.safetensors /data/spool
 set -eu
+# shellcheck source=/dev/null
+. "$(dirname "$0")/show.sh"
 
 mkdir -p "${1:-cron-run}"
 cd "${1:-cron-run}"
-wrong=0
-
-say() {
-	printf '\n=== %s\n\n' "$*"
-}
-
-check() { # what, command...
-	what=$1
-	shift
-	if "$@"; then
-		echo "ok: $what"
-	else
-		echo "NOT OK: $what"
-		wrong=1
-	fi
-}
 
 # The run's settings are given to every pass. 75 says that there was nothing to
 # merge yet: try again later.
@@ -84,4 +70,4 @@ check "the loss fell from $before to $after" is_less "$after" "$before"
 check "every learner's pushes were settled" awk \
 	'/^[0-9]/ && $3 < $2 { n++ } END { exit n > 0 }' spool/taken/*
 dl-stat -t spool/store/tape | cut -f 1-6
-exit $wrong
+finish

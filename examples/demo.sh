@@ -9,36 +9,18 @@
 # The text is the Perl manual that Debian's perl-doc installs, or the files that
 # DEMO_TEXT names. The exit status is 0 only if every check that it prints holds.
 set -eu
+# shellcheck source=/dev/null
+. "$(dirname "$0")/show.sh"
 
 run=${1:-demo-run}
 text=${DEMO_TEXT:-$(ls /usr/share/perl/5.*.*/pod/*.pod 2>/dev/null || true)}
 steps=${DEMO_STEPS:-500} # of the run's clock
 batch=12
 learners='ash birch cedar elm'
-wrong=0
-
-say() {
-	printf '\n=== %s\n\n' "$*"
-}
 
 die() {
 	echo "demo: $*" >&2
 	exit 1
-}
-
-check() { # what, command...
-	what=$1
-	shift
-	if "$@"; then
-		echo "ok: $what"
-	else
-		echo "NOT OK: $what"
-		wrong=1
-	fi
-}
-
-less() { # a < b, of decimal numbers
-	awk "BEGIN { exit !($1 < $2) }"
 }
 
 # A column of a learner's line in dl-stat, or of the totals' (*).
@@ -186,4 +168,4 @@ say 'It says'
 dl-train sample -q -n 300 --config "$run/start/config.json" \
 	-p 'The function ' "$run/merged.safetensors"
 echo
-exit $wrong
+finish

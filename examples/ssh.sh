@@ -10,40 +10,13 @@
 # there already, and authorized_keys is in the account's ~/.ssh. The exit status
 # is 0 only if every check that it prints holds.
 set -eu
+# shellcheck source=/dev/null
+. "$(dirname "$0")/show.sh"
 
 mkdir -p "${1:-ssh-run}"
 cd "${1:-ssh-run}"
 folder=$(pwd)
 sites='site2 site3'
-wrong=0
-
-say() {
-	printf '\n=== %s\n\n' "$*"
-}
-
-check() { # what, command...
-	what=$1
-	shift
-	if "$@"; then
-		echo "ok: $what"
-	else
-		echo "NOT OK: $what"
-		wrong=1
-	fi
-}
-
-wait_for() { # command...
-	tries=0
-	until "$@"; do
-		tries=$((tries + 1))
-		[ $tries -lt 600 ] || exit 1
-		sleep 0.1
-	done
-}
-
-finds() { # pattern, file
-	grep -q "$1" "$2"
-}
 
 ends_with() { # status, command...
 	want=$1
@@ -165,4 +138,4 @@ before=$(loss start)
 after=$(loss final.safetensors)
 check "the model learned: $before, then $after nats a byte" \
 	awk "BEGIN { exit !($after < $before) }"
-exit $wrong
+finish

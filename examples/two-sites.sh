@@ -11,27 +11,13 @@
 # key for rsync are all that it takes. The exit status is 0 only if every check
 # that it prints holds.
 set -eu
+# shellcheck source=/dev/null
+. "$(dirname "$0")/show.sh"
 
 mkdir -p "${1:-two-sites-run}"
 cd "${1:-two-sites-run}"
 one=dc1 two=dc2
 options='-H 8 --quorum 2 --steps 300' # the same in every pass
-wrong=0
-
-say() {
-	printf '\n=== %s\n\n' "$*"
-}
-
-check() { # what, command...
-	what=$1
-	shift
-	if "$@"; then
-		echo "ok: $what"
-	else
-		echo "NOT OK: $what"
-		wrong=1
-	fi
-}
 
 # What the syncer publishes goes to the second site. Files whose names are in
 # latest are carried before latest, and each appears under its name only when it
@@ -127,4 +113,4 @@ before=$(loss start)
 after=$(loss final.safetensors)
 check "the model learned: $before, then $after nats a byte" \
 	awk "BEGIN { exit !($after < $before) }"
-exit $wrong
+finish

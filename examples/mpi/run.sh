@@ -11,44 +11,17 @@
 # rank 0 talks to dl-learn, on whose machine it is. The exit status is 0 only if
 # every check that this prints holds.
 set -eu
+# shellcheck source=/dev/null
+. "$(dirname "$0")/../show.sh"
 
 mkdir -p "${1:-mpi-run}"
 cd "${1:-mpi-run}"
-wrong=0
 
 # Here it is one machine, perhaps a container's root, with few CPUs to share.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_rmaps_base_oversubscribe=1
 export OMPI_MCA_hwloc_base_binding_policy=none
 export OMPI_MCA_mpi_yield_when_idle=1
-
-say() {
-	printf '\n=== %s\n\n' "$*"
-}
-
-check() { # what, command...
-	what=$1
-	shift
-	if "$@"; then
-		echo "ok: $what"
-	else
-		echo "NOT OK: $what"
-		wrong=1
-	fi
-}
-
-wait_for() { # command...
-	tries=0
-	until "$@"; do
-		tries=$((tries + 1))
-		[ $tries -lt 600 ] || exit 1
-		sleep 0.1
-	done
-}
-
-finds() { # pattern, file
-	grep -q "$1" "$2"
-}
 
 fails() { # command...
 	! "$@"
@@ -73,13 +46,14 @@ steps_of() { # name, at least
 	[ "$(stat "$1" steps)" -ge "$2" ]
 }
 
+went_on() { # name, its steps before
+	after=$(stat "$1" steps)
+	check "$1 went on: $2 steps, then $after" [ "$after" -gt "$2" ]
+}
+
 loss() { # model
 	dl-train eval -q --config start/config.json "$1" text |
 		awk -F '\t' '!/^#/ { print $2 }'
-}
-
-less() { # a < b, of decimal numbers
-	awk "BEGIN { exit !($1 < $2) }"
 }
 
 pids=
@@ -128,14 +102,10 @@ kill -9 "$(last $(children $(children $cedar)))"
 wait_for finds 'trainer: ' cedar.log
 grep 'trainer: ' cedar.log
 before_cedar=$(stat cedar steps)
-wait_for steps_of cedar $((before_cedar + 20))
-check 'cedar has started both again' true
-for name in ash birch; do
-	eval "before=\$before_$name"
-	after=$(stat $name steps)
-	check "$name went on: $before steps, then $after" \
-		[ "$after" -gt "$before" ]
-done
+check 'cedar has started both again' \
+	wait_for steps_of cedar $((before_cedar + 20))
+went_on ash "$before_ash"
+went_on birch "$before_birch"
 
 say '5. To the end'
 dl-sync end unix:sock
@@ -146,4 +116,4 @@ done
 dl-stat -t tape | cut -f 1-6
 before=$(loss start) after=$(loss final.safetensors)
 check "the loss fell from $before to $after" less "$after" "$before"
-exit $wrong
+finish
