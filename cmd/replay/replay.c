@@ -28,14 +28,19 @@ static const struct dl_head_files *files(const struct replay *r, uint32_t p)
 	return r->remake ? dl_store_files(r->remake->globals.store, p) : NULL;
 }
 
-static void print(const struct replay *r, uint32_t p, size_t contributions)
+static void print(const struct replay *r, const struct dl_sync_action *a,
+	size_t contributions)
 {
+	uint32_t p = a->fragment;
 	const struct dl_head_files *made = files(r, p);
 	struct dl_version v = r->saved.fragment[p].version;
 
-	printf("%u\t%" PRIu64 ".%" PRIu64 "\t%zu\t%s\t%s\n", p, v.epoch,
+	printf("%u\t%" PRIu64 ".%" PRIu64 "\t%zu\t%s\t%s\t", p, v.epoch,
 		v.number, contributions, made ? made->global : "-",
 		made ? made->momentum : "-");
+	for (size_t i = 0; i < a->parts; i++)
+		printf("%s%" PRIu64, i ? "," : "", a->part[i].push);
+	puts(a->parts ? "" : "-");
 }
 
 /* The parts of a merge that are not left out, and how many learners' they are;
@@ -76,9 +81,9 @@ static int merge(struct replay *r, uint32_t p, struct dl_err *e)
 	dl_sync_save(r->run.core, p, &r->saved);
 	if (r->remake)
 		code = remake_merge(r->remake, &a, &r->saved, e);
-	free((void *)a.part);
 	if (!code)
-		print(r, p, contributions);
+		print(r, &a, contributions);
+	free((void *)a.part);
 	return code;
 }
 
@@ -262,7 +267,8 @@ static int read_tape(struct replay *r, struct dl_err *e)
 	if (code)
 		return code;
 	dl_tape_reader_init(&reader, fd, o->tape);
-	puts("# fragment\tversion\tcontributions\tvalues\tmomentum");
+	puts("# fragment\tversion\tcontributions\tvalues\tmomentum"
+	     "\tpushes");
 	code = dl_replay(&r->run, &reader, &w, e);
 	dl_tape_reader_release(&reader);
 	if (!code && o->without && !r->met)

@@ -17,9 +17,11 @@ hashes() {
 }
 
 # The rounds of a tape, one a line: fragment, then the files of the recorded
-# pushes of it since it was merged before.
+# pushes that were merged.
 rounds() {
-	dl-frag show pushes/* | grep '^# record' | awk '
+	dl-sync replay -q tape >merges
+	dl-frag show pushes/* | grep '^# record' >shown
+	awk '
 	function get(key) {
 		if (!match($0, key "\"?[:=]\"?[^\",\t]*"))
 			return ""
@@ -27,22 +29,25 @@ rounds() {
 		sub(/.*[:=]"?/, "", key)
 		return key
 	}
-	FNR == NR {
+	FILENAME == "shown" {
 		push = get("dl.learner") " " get("dl.instance") " " \
 			get("dl.fragment") " " get("dl.seq")
 		split($0, column, "\t")
 		file[push] = column[3]
 		next
 	}
-	/"event":"push"/ {
+	FILENAME == "tape" && /"event":"push"/ {
 		push = get("learner") " " get("instance") " " \
 			get("fragment") " " get("seq")
-		waiting[get("fragment")] = waiting[get("fragment")] " " file[push]
+		number[get("push")] = file[push]
 	}
-	/"event":"merged"/ {
-		print get("fragment") waiting[get("fragment")]
-		delete waiting[get("fragment")]
-	}' - tape
+	FILENAME == "merges" && !/^#/ {
+		n = split($6, merged, ",")
+		line = $1
+		for (i = 1; i <= n; i++)
+			line = line " " number[merged[i]]
+		print line
+	}' shown tape merges
 }
 
 # Makes them again from the first model on: values in base, and momentum.
@@ -173,15 +178,18 @@ merge_by_passes() {
 		hashes "spool/store/$kind"/* | cmp - want
 	done
 	# So does a replay of the passes, of what they have kept.
-	dl-sync replay -q --store again --record kept --layout layout.tsv 		spool/store/tape m/model.safetensors >merges
-	[ "$(grep -c '"values":"[0-9a-f]' spool/store/tape)" -eq 		"$(wc -l <rounds)" ]
+	dl-sync replay -q --store again --record kept --layout layout.tsv \
+		spool/store/tape m/model.safetensors >merges
+	[ "$(grep -c '"values":"[0-9a-f]' spool/store/tape)" -eq \
+		"$(wc -l <rounds)" ]
 	[ "$(grep -vc '^#' merges)" -eq "$(wc -l <rounds)" ]
 	cmp spool/store/HEAD again/HEAD
 	for kind in global momentum; do
 		diff -r "spool/store/$kind" "again/$kind"
 	done
 	rm "kept/$(ls kept | head -n 1)"
-	run dl-sync replay -q --store other --record kept --layout layout.tsv 		spool/store/tape m/model.safetensors
+	run dl-sync replay -q --store other --record kept --layout layout.tsv \
+		spool/store/tape m/model.safetensors
 	[ "$status" -eq 66 ]
 }
 
@@ -192,6 +200,7 @@ merge_by_passes() {
 	wait_for has 4 '"merged"' tape
 	kill -TERM "${pid[syncer]}"
 	ends syncer
+	rounds >rounds
 	syncer --record pushes --steps 30
 	ends syncer
 	dl-sync replay -q --store again --record pushes --layout layout.tsv \
@@ -206,7 +215,7 @@ merge_by_passes() {
 		--layout layout.tsv --outer-lr 0.1 tape m/model.safetensors
 	[ "$status" -eq 1 ]
 	[[ $output == *"tape: line "*": fragment "*", version 1.1: other values"* ]]
-	mv "pushes/$(ls pushes | head -n 1)" away
+	mv "$(head -n 1 rounds | cut -d ' ' -f 2)" away
 	run dl-sync replay -q --store third --record pushes \
 		--layout layout.tsv tape m/model.safetensors
 	[ "$status" -eq 66 ]

@@ -303,8 +303,8 @@ remade() {
 	[ "$(wc -l <with)" -eq "$(wc -l <without)" ]
 	paste with without | awk -F '\t' '
 		/^#/ { next }
-		$8 > $3 || $8 + 1 < $3 { exit 1 }
-		$8 < $3 { less++ }
+		$9 > $3 || $9 + 1 < $3 { exit 1 }
+		$9 < $3 { less++ }
 		END { exit !less }'
 	sed 's/,"values":.*}$/}/' tape >older
 	again older | cmp with -
