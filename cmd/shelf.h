@@ -1,6 +1,6 @@
 /*
- * Buffers for fragments, kept for the next use: a new page costs more than the
- * work on it.
+ * Buffers for fragments, kept for the next use by any of them: a new page costs
+ * more than the work on it.
  */
 #ifndef CMD_SHELF_H
 #define CMD_SHELF_H
@@ -9,14 +9,20 @@
 
 struct shelf {
 	const struct dl_layout *layout;
-	size_t keep; /* buffers kept a fragment, at most */
-	struct spare {
-		void *buffer; /* NULL: none */
+	/* Sizes are rounded up, by an eighth at most, so that few of them are
+	 * told apart. */
+	struct shelf_size {
 		size_t bytes;
-	} * spare; /* P * keep */
+		void *spare; /* each begins with the next one's address */
+		size_t spares, out;
+		/* out at once, at most: since the last look, and before it */
+		size_t most, before;
+	} * size;
+	size_t sizes;
+	unsigned takes; /* since the last look */
 };
 
-void shelf_init(struct shelf *s, const struct dl_layout *layout, size_t keep);
+void shelf_init(struct shelf *s, const struct dl_layout *layout);
 /* Frees what is kept; buffers still out are the caller's to give first. */
 void shelf_release(struct shelf *s);
 
@@ -26,7 +32,7 @@ float *shelf_take(struct shelf *s, uint32_t p); /* content undefined */
 void shelf_give(struct shelf *s, uint32_t p, float *buffer); /* NULL is fine */
 
 /* The same of another size, for a fragment that is encoded. */
-void *shelf_take_bytes(struct shelf *s, uint32_t p, size_t bytes);
-void shelf_give_bytes(struct shelf *s, uint32_t p, void *buffer, size_t bytes);
+void *shelf_take_bytes(struct shelf *s, size_t bytes);
+void shelf_give_bytes(struct shelf *s, void *buffer, size_t bytes);
 
 #endif

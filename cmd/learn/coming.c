@@ -11,7 +11,7 @@ static void begin(struct learner *l, const struct dl_message *m, size_t bytes)
 
 	c->fragment = m->fragment;
 	c->bytes = bytes;
-	c->data = shelf_take_bytes(&l->weights.shelf, m->fragment, bytes);
+	c->data = shelf_take_bytes(&l->weights.shelf, bytes);
 }
 
 static int begin_values(struct learner *l, const struct dl_message *m,
@@ -94,8 +94,7 @@ void coming_lost(struct learner *l)
 	struct coming *c = &l->uplink.coming;
 
 	if (c->data)
-		shelf_give_bytes(
-			&l->weights.shelf, c->fragment, c->data, c->bytes);
+		shelf_give_bytes(&l->weights.shelf, c->data, c->bytes);
 	dl_coded_release(&c->update);
 	c->data = NULL;
 }

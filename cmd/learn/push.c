@@ -50,7 +50,7 @@ static int encode(struct weights *w, struct push *push, float *delta, size_t n,
 	int bad = 0;
 
 	push->bytes = dl_coded_bytes(w->layout, p, &w->quant);
-	push->data = shelf_take_bytes(&w->shelf, p, push->bytes);
+	push->data = shelf_take_bytes(&w->shelf, push->bytes);
 	dl_coded_encode(NULL, w->layout, p, &w->quant, delta, push->data);
 	dl_coded_init(&coded, w->layout, p, &w->quant, push->data);
 	dl_coded_decode(NULL, &coded, delta);
@@ -59,7 +59,7 @@ static int encode(struct weights *w, struct push *push, float *delta, size_t n,
 		bad |= !(fabsf(delta[i]) <= FLT_MAX);
 	if (!bad)
 		return 0;
-	shelf_give_bytes(&w->shelf, p, push->data, push->bytes);
+	shelf_give_bytes(&w->shelf, push->data, push->bytes);
 	push->data = NULL;
 	return dl_fail(e, DL_DATA, "fragment %u: its delta is too large for %s",
 		p, dl_codec_name(w->quant.codec));
@@ -103,7 +103,6 @@ void weights_drop(struct weights *w, struct push *push)
 	while (*at != push)
 		at = &(*at)->next;
 	*at = push->next;
-	shelf_give_bytes(
-		&w->shelf, push->what.fragment, push->data, push->bytes);
+	shelf_give_bytes(&w->shelf, push->data, push->bytes);
 	free(push);
 }

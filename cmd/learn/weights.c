@@ -20,7 +20,7 @@ void weights_init(struct weights *w, const struct dl_layout *layout,
 		.quant = {.codec = codec, .block = DL_QUANT_BLOCK}};
 	w->anchor = dl_alloc_array(n, sizeof *w->anchor);
 	w->came = dl_alloc_array(n, sizeof *w->came);
-	shelf_init(&w->shelf, layout, 3);
+	shelf_init(&w->shelf, layout);
 }
 
 void weights_release(struct weights *w)
@@ -32,8 +32,7 @@ void weights_release(struct weights *w)
 	while (w->push) {
 		struct push *next = w->push->next;
 
-		shelf_give_bytes(&w->shelf, w->push->what.fragment,
-			w->push->data, w->push->bytes);
+		shelf_give_bytes(&w->shelf, w->push->data, w->push->bytes);
 		free(w->push);
 		w->push = next;
 	}

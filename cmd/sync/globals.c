@@ -8,7 +8,7 @@
 
 static struct shared *new_values(struct globals *g, uint32_t p)
 {
-	return shared_new(&g->shelf, p, shelf_bytes(&g->shelf, p));
+	return shared_new(&g->shelf, shelf_bytes(&g->shelf, p));
 }
 
 static void allocate(struct globals *g, const struct sync_options *o)
@@ -29,7 +29,7 @@ static void allocate(struct globals *g, const struct sync_options *o)
 	g->error = dl_alloc_array(n, sizeof *g->error);
 	g->update = dl_alloc_array(n, sizeof *g->update);
 	g->alike = dl_alloc_array(n, sizeof *g->alike);
-	shelf_init(&g->shelf, layout, 2);
+	shelf_init(&g->shelf, layout);
 	pushes_init(&g->pushes, g->pool, &g->shelf, layout, g->segment,
 		g->segments);
 	for (uint32_t p = 0; p < n; p++) {

@@ -32,7 +32,7 @@ int pushes_begin(struct pushes *s, uint32_t fragment, const struct dl_header *h,
 		free(push);
 		return e->code;
 	}
-	push->data = shelf_take_bytes(s->shelf, fragment, push->size);
+	push->data = shelf_take_bytes(s->shelf, push->size);
 	push->coded.data = push->data;
 	push->next = s->first;
 	s->first = push;
@@ -70,7 +70,7 @@ void pushes_drop(struct pushes *s, struct push *push)
 		at = &(*at)->next;
 	*at = push->next;
 	arrival_end(s, push);
-	shelf_give_bytes(s->shelf, push->fragment, push->data, push->size);
+	shelf_give_bytes(s->shelf, push->data, push->size);
 	dl_coded_release(&push->coded);
 	free(push);
 }

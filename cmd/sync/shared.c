@@ -2,14 +2,13 @@
 
 #include <stdlib.h>
 
-struct shared *shared_new(struct shelf *shelf, uint32_t p, size_t bytes)
+struct shared *shared_new(struct shelf *shelf, size_t bytes)
 {
 	struct shared *s = dl_alloc(sizeof *s);
 
 	s->shelf = shelf;
-	s->fragment = p;
 	s->bytes = bytes;
-	s->data = shelf_take_bytes(shelf, p, bytes);
+	s->data = shelf_take_bytes(shelf, bytes);
 	return s;
 }
 
@@ -17,7 +16,7 @@ static void free_unread(struct shared *s)
 {
 	if (s->readers || !s->old)
 		return;
-	shelf_give_bytes(s->shelf, s->fragment, s->data, s->bytes);
+	shelf_give_bytes(s->shelf, s->data, s->bytes);
 	free(s);
 }
 

@@ -13,11 +13,10 @@ struct shared {
 	unsigned readers;
 	/* private */
 	struct shelf *shelf;
-	uint32_t fragment;
 	int old; /* another has taken its place */
 };
 
-struct shared *shared_new(struct shelf *shelf, uint32_t p, size_t bytes);
+struct shared *shared_new(struct shelf *shelf, size_t bytes);
 /* Its owner needs it no longer; NULL is fine. */
 void shared_retire(struct shared *s);
 

@@ -7,7 +7,7 @@
 void update_begin(struct update_work *w, struct shelf *shelf,
 	const struct dl_layout *layout, uint32_t p)
 {
-	w->data = shared_new(shelf, p, dl_coded_bytes(layout, p, w->quant));
+	w->data = shared_new(shelf, dl_coded_bytes(layout, p, w->quant));
 	dl_coded_init(&w->coded, layout, p, w->quant, w->data->data);
 	atomic_init(&w->lost, 0);
 }

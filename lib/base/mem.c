@@ -9,6 +9,9 @@
 
 #include "base/err.h"
 
+#define HUGE_PAGE ((size_t)2 << 20)
+#define ADVISED (4 * HUGE_PAGE)
+
 static void out_of_memory(size_t n)
 {
 	fprintf(stderr, "dl-tools: out of memory (%zu bytes wanted)\n", n);
@@ -23,7 +26,7 @@ static void advise(void *p, size_t n)
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
 	uintptr_t from = ((uintptr_t)p + page - 1) / page * page;
 
-	if (n >= (size_t)8 << 20)
+	if (n >= ADVISED)
 		madvise((void *)from, (uintptr_t)p + n - from, MADV_HUGEPAGE);
 #else
 	(void)p;
@@ -87,21 +90,40 @@ char *dl_sprintf(const char *fmt, ...)
 	return s;
 }
 
+/* What is advised to be huge pages is whole ones. */
+static size_t big_bytes(size_t n)
+{
+	if (n >= ADVISED)
+		return (n + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+	return n ? n : 1;
+}
+
 void *dl_big_alloc(size_t n)
 {
-	void *p = mmap(NULL, n ? n : 1, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	size_t bytes, more = n < ADVISED ? 0 : HUGE_PAGE, before;
+	unsigned char *p;
 
+	if (n > SIZE_MAX - 2 * HUGE_PAGE)
+		out_of_memory(n);
+	bytes = big_bytes(n);
+	p = mmap(NULL, bytes + more, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (p == MAP_FAILED)
 		out_of_memory(n);
-	advise(p, n);
-	return p;
+	if (!more)
+		return p;
+	before = (HUGE_PAGE - (uintptr_t)p % HUGE_PAGE) % HUGE_PAGE;
+	if (before)
+		munmap(p, before);
+	munmap(p + before + bytes, more - before);
+	advise(p + before, bytes);
+	return p + before;
 }
 
 void dl_big_free(void *p, size_t n)
 {
 	if (p)
-		munmap(p, n ? n : 1);
+		munmap(p, big_bytes(n));
 }
 
 void dl_buf_reserve(struct dl_buf *b, size_t more)

@@ -20,8 +20,9 @@ char *dl_strndup(const char *s, size_t n);
 char *dl_sprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /*
- * A large zeroed buffer aligned to 64 bytes, advised to use huge pages; made
- * once and reused, since a page fault costs more than the work on a page.
+ * A large zeroed buffer aligned to 64 bytes, from 8 MiB on whole huge pages
+ * where the system has them; made once and reused, since a page fault costs
+ * more than the work on a page.
  * Free with dl_big_free and the same size.
  */
 void *dl_big_alloc(size_t n);

@@ -186,7 +186,7 @@ int main(void)
 		return 1;
 	}
 	segments = segments_cut(&layout, 0, DL_RDA, &segment);
-	shelf_init(&shelf, &layout, 2);
+	shelf_init(&shelf, &layout);
 	for (uint64_t seed = 1; seed < 6; seed++)
 		test_order(seed);
 	test_untold();
