@@ -70,8 +70,7 @@ int remake_restart(
 {
 	struct globals *g = &r->globals;
 
-	while (g->pushes.first)
-		pushes_drop(&g->pushes, g->pushes.first);
+	pushes_clear(&g->pushes);
 	return dl_store_commit_saved(g->store, risen, e);
 }
 

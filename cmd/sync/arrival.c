@@ -49,9 +49,11 @@ static void put_in_order(struct push *push)
 static void add_product(struct push *push, const struct push *with)
 {
 	struct product *p = dl_alloc(sizeof *p);
+	size_t n = push->coded.tensors;
 
 	p->with = with;
-	p->sum = dl_alloc_array(push->coded.tensors, sizeof *p->sum);
+	p->done = dl_alloc_array(n, sizeof *p->done);
+	p->sum = dl_alloc_array(n, sizeof *p->sum);
 	p->next = push->arrival.product;
 	push->arrival.product = p;
 }
@@ -60,14 +62,14 @@ void arrival_begin(struct pushes *s, struct push *push)
 {
 	struct arrival *a = &push->arrival;
 	size_t n = push->coded.tensors, others = 1;
+	const struct push *with = s->first[push->fragment];
 
 	a->order = dl_alloc_array(n, sizeof *a->order);
 	a->done = dl_alloc_array(n, sizeof *a->done);
+	a->square = dl_alloc_array(n, sizeof *a->square);
 	put_in_order(push);
-	add_product(push, push);
-	for (const struct push *with = s->first; with; with = with->next)
-		if (with != push && with->fragment == push->fragment &&
-			others++ < DL_GRAM_MOST)
+	for (; with; with = with->next)
+		if (with != push && others++ < DL_GRAM_MOST)
 			add_product(push, with);
 }
 
@@ -84,37 +86,60 @@ static struct dl_codes codes_of(
 	return codes;
 }
 
-/* Adds the block of tensor i to p, if both have it. */
-static void add_block(const struct push *push, struct product *p,
-	const struct push *with, size_t i, uint64_t at, size_t n,
-	const struct dl_codes *x)
+/* The block's products of those m become part of the sums that lack it. */
+static void add_products(
+	struct push *const *who, size_t m, size_t i, uint64_t at, size_t n)
 {
-	struct dl_codes y;
+	struct dl_codes x[DL_GRAM_MOST];
 
-	if (with == push) {
-		p->sum[i] += dl_gram_block(x, x, n);
-	} else if (with->arrival.done[i] >= at + n) {
-		y = codes_of(with, i, at, n);
-		p->sum[i] += dl_gram_block(x, &y, n);
-	}
+	for (size_t j = 0; j < m; j++)
+		x[j] = codes_of(who[j], i, at, n);
+	for (size_t j = 0; j < m; j++)
+		for (struct product *p = who[j]->arrival.product; p;
+			p = p->next)
+			if (p->done[i] == at) {
+				p->sum[i] += dl_gram_block(
+					&x[j], &x[p->with->arrival.place], n);
+				p->done[i] = at + n;
+			}
 }
 
-/* A product is with whoever began later, and its block is added by whoever has
- * it later. */
+/* A block of tensor i, if it is there of all pushes of that fragment; whoever
+ * is the last to have it finds that so. */
+static void take_products(
+	struct pushes *s, uint32_t fragment, size_t i, uint64_t at, size_t n)
+{
+	struct push *who[DL_GRAM_MOST], *push = s->first[fragment];
+	size_t m = 0;
+
+	if (s->segment[fragment][i].rule != DL_RDA)
+		return;
+	for (; push; push = push->next) {
+		if (push->arrival.done[i] < at + n || m == DL_GRAM_MOST)
+			return;
+		push->arrival.place = m;
+		who[m++] = push;
+	}
+	if (m > 1)
+		add_products(who, m, i, at, n);
+}
+
+static size_t block_at(const struct push *push, size_t i, uint64_t at)
+{
+	uint64_t left = push->coded.tensor[i].elements - at;
+
+	return left < DL_MERGE_BLOCK ? (size_t)left : DL_MERGE_BLOCK;
+}
+
 static void take_block(struct pushes *s, struct push *push, size_t i, size_t n)
 {
-	const struct dl_segment *segment = &s->segment[push->fragment][i];
-	uint64_t at = push->arrival.done[i];
+	struct arrival *a = &push->arrival;
+	uint64_t at = a->done[i];
 	const struct dl_codes x = codes_of(push, i, at, n);
 
-	for (struct product *p = push->arrival.product; p; p = p->next)
-		if (p->with == push || segment->rule == DL_RDA)
-			add_block(push, p, p->with, i, at, n, &x);
-	for (struct push *later = s->first; later != push; later = later->next)
-		for (struct product *p = later->arrival.product; p; p = p->next)
-			if (p->with == push && segment->rule == DL_RDA)
-				add_block(push, p, later, i, at, n, &x);
-	push->arrival.done[i] = at + n;
+	a->square[i] += dl_gram_block(&x, &x, n);
+	a->done[i] = at + n;
+	take_products(s, push->fragment, i, at, n);
 }
 
 void arrival_take(struct pushes *s, struct push *push, uint64_t bytes)
@@ -125,15 +150,13 @@ void arrival_take(struct pushes *s, struct push *push, uint64_t bytes)
 	while (a->at < c->tensors) {
 		size_t i = a->order[a->at];
 		const struct dl_coded_tensor *t = &c->tensor[i];
-		uint64_t left = t->elements - a->done[i];
-		size_t n =
-			left < DL_MERGE_BLOCK ? (size_t)left : DL_MERGE_BLOCK;
+		size_t n = block_at(push, i, a->done[i]);
 
 		if (end_of(c, t, a->done[i] + n) > bytes)
 			return;
 		if (n)
 			take_block(s, push, i, n);
-		a->at += n == left;
+		a->at += a->done[i] == t->elements;
 	}
 }
 
@@ -152,45 +175,70 @@ static void drop_product(struct push *push, const struct push *with)
 			continue;
 		}
 		*at = p->next;
+		free(p->done);
 		free(p->sum);
 		free(p);
 	}
 }
 
+/* The others waited for blocks that this one did not have. */
+static void take_waiting(struct pushes *s, const struct push *gone)
+{
+	for (size_t i = 0; i < gone->coded.tensors; i++)
+		for (uint64_t at = gone->arrival.done[i], n;
+			(n = block_at(gone, i, at)); at += n)
+			take_products(s, gone->fragment, i, at, (size_t)n);
+}
+
 void arrival_end(struct pushes *s, struct push *push)
 {
-	for (struct push *other = s->first; other; other = other->next)
+	struct push *other = s->first[push->fragment];
+
+	for (; other; other = other->next)
 		drop_product(other, push);
+	if (!arrival_complete(push))
+		take_waiting(s, push);
 	drop_product(push, NULL);
 	free(push->arrival.order);
 	free(push->arrival.done);
+	free(push->arrival.square);
 }
 
-static const double *find(const struct push *push, const struct push *with)
+double arrival_norm(const struct push *push)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < push->coded.tensors; i++)
+		sum += push->arrival.square[i];
+	return sqrt(sum);
+}
+
+static const struct product *find(
+	const struct push *push, const struct push *with)
 {
 	const struct product *p = push->arrival.product;
 
 	while (p && p->with != with)
 		p = p->next;
-	return p ? p->sum : NULL;
+	return p;
 }
 
-double arrival_norm(const struct push *push)
+const double *arrival_products(
+	const struct pushes *s, const struct push *x, const struct push *y)
 {
-	const double *square = find(push, push);
-	double sum = 0;
-
-	for (size_t i = 0; i < push->coded.tensors; i++)
-		sum += square[i];
-	return sqrt(sum);
-}
-
-const double *arrival_products(const struct push *x, const struct push *y)
-{
-	const double *sum;
+	const struct dl_segment *segment = s->segment[x->fragment];
+	const struct product *p;
 
 	if (!arrival_complete(x) || !arrival_complete(y))
 		return NULL;
-	sum = find(x, y);
-	return sum ? sum : find(y, x);
+	if (x == y)
+		return x->arrival.square;
+	p = find(x, y);
+	if (!p)
+		p = find(y, x);
+	for (size_t i = 0; p && i < x->coded.tensors; i++)
+		if (segment[i].rule == DL_RDA &&
+			p->done[i] < x->coded.tensor[i].elements)
+			return NULL;
+	return p ? p->sum : NULL;
 }

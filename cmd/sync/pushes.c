@@ -10,12 +10,22 @@ void pushes_init(struct pushes *s, struct dl_pool *pool, struct shelf *shelf,
 	const size_t *segments)
 {
 	*s = (struct pushes){pool, shelf, layout, segment, segments, NULL, 0};
+	s->first = dl_alloc_array(layout->fragments, sizeof *s->first);
 }
 
 void pushes_release(struct pushes *s)
 {
-	while (s->first)
-		pushes_drop(s, s->first);
+	if (s->first)
+		pushes_clear(s);
+	free(s->first);
+	s->first = NULL;
+}
+
+void pushes_clear(struct pushes *s)
+{
+	for (uint32_t p = 0; p < s->layout->fragments; p++)
+		while (s->first[p])
+			pushes_drop(s, s->first[p]);
 }
 
 int pushes_begin(struct pushes *s, uint32_t fragment, const struct dl_header *h,
@@ -34,8 +44,8 @@ int pushes_begin(struct pushes *s, uint32_t fragment, const struct dl_header *h,
 	}
 	push->data = shelf_take_bytes(s->shelf, push->size);
 	push->coded.data = push->data;
-	push->next = s->first;
-	s->first = push;
+	push->next = s->first[fragment];
+	s->first[fragment] = push;
 	arrival_begin(s, push);
 	*out = push;
 	return 0;
@@ -64,7 +74,7 @@ void pushes_arrived(struct pushes *s, struct push *push)
 
 void pushes_drop(struct pushes *s, struct push *push)
 {
-	struct push **at = &s->first;
+	struct push **at = &s->first[push->fragment];
 
 	while (*at != push)
 		at = &(*at)->next;
@@ -77,11 +87,11 @@ void pushes_drop(struct pushes *s, struct push *push)
 
 static struct push *find(const struct pushes *s, uint64_t id)
 {
-	struct push *push = s->first;
-
-	while (push && push->id != id)
-		push = push->next;
-	return push;
+	for (uint32_t p = 0; p < s->layout->fragments; p++)
+		for (struct push *push = s->first[p]; push; push = push->next)
+			if (push->id == id)
+				return push;
+	return NULL;
 }
 
 int pushes_hold(const struct pushes *s, uint64_t id)
@@ -132,14 +142,16 @@ static size_t count_same(const struct dl_sync_part *part, size_t parts)
 }
 
 /* The products of all, if each is one push and they were gathered. */
-static double *find_products(const struct contributions *c, size_t tensors)
+static double *find_products(
+	const struct pushes *s, const struct contributions *c)
 {
+	const size_t tensors = s->segments[c->fragment];
 	const size_t n = c->n;
 	double *product = dl_alloc_array(tensors * n * n, sizeof *product);
 
 	for (size_t k = 0; k < n * n; k++) {
 		const struct push *x = c->push[k / n], *y = c->push[k % n];
-		const double *sum = x && y ? arrival_products(x, y) : NULL;
+		const double *sum = x && y ? arrival_products(s, x, y) : NULL;
 
 		if (!sum) {
 			free(product);
@@ -175,7 +187,7 @@ void pushes_gather(struct pushes *s, const struct dl_sync_action *a,
 		c->n++;
 	}
 	if (c->n <= DL_GRAM_MOST)
-		c->products = find_products(c, s->segments[a->fragment]);
+		c->products = find_products(s, c);
 }
 
 void pushes_gathered(struct pushes *s, struct contributions *c)

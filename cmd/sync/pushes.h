@@ -12,7 +12,7 @@
 #include "tensor/coded.h"
 
 struct push {
-	struct push *next;
+	struct push *next; /* of that fragment */
 	uint64_t id; /* the core's handle */
 	uint32_t fragment;
 	double norm;	/* of what it decodes to */
@@ -30,7 +30,7 @@ struct pushes {
 	const struct dl_layout *layout;
 	struct dl_segment *const *segment; /* P lists, as segments_cut's */
 	const size_t *segments;		   /* P */
-	struct push *first;
+	struct push **first; /* P lists */
 	uint64_t ids; /* given out */
 };
 
@@ -38,6 +38,7 @@ void pushes_init(struct pushes *s, struct dl_pool *pool, struct shelf *shelf,
 	const struct dl_layout *layout, struct dl_segment *const *segment,
 	const size_t *segments);
 void pushes_release(struct pushes *s);
+void pushes_clear(struct pushes *s); /* drops them all */
 
 /*
  * A push of that fragment begins to come, with that header: what follows goes

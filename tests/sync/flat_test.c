@@ -148,7 +148,7 @@ static void make_round(struct run *r)
 		ev.learner = names[i];
 		ev.instance = i + 1;
 		ev.push = take_push(r, p, codecs[i]);
-		ev.norm = r->g.pushes.first->norm;
+		ev.norm = r->g.pushes.first[p]->norm;
 		feed(r, &ev);
 	}
 	if (r->merged[p])

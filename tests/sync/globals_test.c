@@ -466,7 +466,7 @@ static int refused(struct globals *g, const struct dl_quant *q, uint32_t as,
 	header_of(0, q, &h);
 	rc = pushes_begin(&g->pushes, as, &h, &push, &e);
 	dl_header_release(&h);
-	return ok(rc == DL_DATA && strstr(e.text, fact) && !g->pushes.first,
+	return ok(rc == DL_DATA && strstr(e.text, fact) && !g->pushes.first[as],
 		"refused: %s", e.text);
 }
 
