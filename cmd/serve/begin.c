@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/num.h"
 #include "cmd/cmd.h"
+#include "cmd/serve/commit.h"
 #include "cmd/serve/rights.h"
 #include "cmd/sync/create.h"
 #include "cmd/sync/from.h"
@@ -138,9 +139,10 @@ int server_begin(struct server *s, struct dl_err *e)
 	s->run = dl_store_run(s->globals.store);
 	s->layout = s->globals.layout;
 	rights_say(s);
-	s->merged = dl_alloc(s->layout->fragments);
 	dl_layout_write(s->layout, &s->layout_text);
 	code = sync_check_run(&s->options->sync, s->run, e);
+	if (!code)
+		code = commits_begin(s, e);
 	if (!code)
 		code = begin_core(s, fresh, e);
 	if (!code)
@@ -155,6 +157,7 @@ void server_end(struct server *s)
 	peers_free(s);
 	absent_release(&s->absent);
 	checkpoints_end(s->checkpoints);
+	commits_end(s->commits);
 	dl_errands_free(s->packer);
 	dl_errands_free(s->reader);
 	dl_authorized_release(&s->authorized);
@@ -168,7 +171,6 @@ void server_end(struct server *s)
 	figures_free(s);
 	dl_sync_free(s->core);
 	globals_close(&s->globals);
-	free(s->merged);
 	dl_buf_free(&s->layout_text);
 	dl_loop_release(&s->loop);
 }

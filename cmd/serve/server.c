@@ -9,6 +9,7 @@
 #include "cmd/cmd.h"
 #include "cmd/notify.h"
 #include "cmd/serve/begin.h"
+#include "cmd/serve/commit.h"
 #include "cmd/serve/deliver.h"
 #include "cmd/serve/hear.h"
 #include "cmd/serve/rights.h"
@@ -16,7 +17,6 @@
 #include "cmd/sync/start.h"
 #include "link/signals.h"
 
-static const int64_t commit_pause = DL_SECOND;
 static const int64_t accept_pause = DL_SECOND / 5;
 static const int64_t leave_time = 5 * DL_SECOND;
 
@@ -39,7 +39,7 @@ static void send_to(struct server *s, const struct dl_sync_action *a)
 		return;
 	case DL_ACT_GLOBAL:
 		/* What is merged goes to all, once it is committed. */
-		if (!s->merged[a->fragment])
+		if (!commits_has(s, a->fragment))
 			deliver(peer, a->fragment, a->step, a->final);
 		return;
 	case DL_ACT_BYE:
@@ -62,7 +62,7 @@ static void send_to(struct server *s, const struct dl_sync_action *a)
 		dl_conn_flush(&peer->conn, dl_now());
 }
 
-static void save_tape(struct server *s, int durably)
+void server_save_tape(struct server *s, int durably)
 {
 	struct dl_err e;
 	int code;
@@ -75,29 +75,6 @@ static void save_tape(struct server *s, int durably)
 	s->tape_lost = code != 0;
 }
 
-/* Commits the merge of fragment p, or sees that it is tried again: until then
- * nobody is told of it. */
-static int commit(struct server *s, uint32_t p)
-{
-	struct dl_sync_saved saved;
-	struct dl_err e;
-	int code;
-
-	/* What has led to a merge is on the tape before HEAD is: with all
-	 * pushes that were recorded, also after a power cut. */
-	save_tape(s, s->options->record != NULL);
-	dl_sync_save(s->core, p, &saved);
-	code = globals_commit(&s->globals, p, &saved, &e);
-	dl_sync_saved_release(&saved);
-	if (!code)
-		return 0;
-	if (!s->commit_lost)
-		cmd_warn("%s: cannot commit, trying again", e.text);
-	s->commit_lost = 1;
-	s->commit_at = dl_now() + commit_pause;
-	return code;
-}
-
 static void merge(struct server *s, const struct dl_sync_action *a)
 {
 	struct dl_err e;
@@ -105,7 +82,7 @@ static void merge(struct server *s, const struct dl_sync_action *a)
 	if (globals_merge(&s->globals, a, &e))
 		cmd_warn("fragment %u is left as it is: %s", a->fragment,
 			e.text);
-	s->merged[a->fragment] = 1;
+	commits_add(s, a->fragment);
 }
 
 /* The run is over: its model, and a last word to those who wait for it. */
@@ -163,41 +140,10 @@ static void feed(struct server *s, const struct dl_sync_event *ev)
 			&s->globals.alike[ev->fragment]);
 }
 
-/*
- * Commits what has been merged and tells the core, one fragment after another,
- * since what is committed with one names the versions of all. The core may
- * decide at once to merge the same fragment again.
- */
-static void commit_merged(struct server *s)
-{
-	uint32_t p = 0;
-
-	while (p < s->layout->fragments) {
-		struct dl_sync_event ev = {.kind = DL_EV_MERGED,
-			.fragment = p,
-			.version = dl_sync_version(s->core, p),
-			.loss = NAN};
-
-		if (!s->merged[p]) {
-			p++;
-			continue;
-		}
-		if (commit(s, p))
-			return;
-		s->merged[p] = 0;
-		ev.now = dl_now();
-		ev.version.number++;
-		feed(s, &ev);
-	}
-	s->commit_lost = 0;
-	s->commit_at = INT64_MAX;
-}
-
 void server_event(struct server *s, struct dl_sync_event *ev)
 {
 	feed(s, ev);
-	if (s->commit_at == INT64_MAX)
-		commit_merged(s);
+	commits_work(s, ev->now);
 }
 
 /* Not the end of the run: learners train on, and the next syncer goes on from
@@ -214,7 +160,7 @@ static void on_terminate(struct server *s)
 		s->leave_at = now;
 		return;
 	}
-	commit_merged(s);
+	commits_finish(s);
 	peers_bye(s, PEER_LEARNER, DL_BYE_RESTARTING, now);
 	peers_bye(s, PEER_WAITING, DL_BYE_RESTARTING, now);
 	peers_bye(s, PEER_ENDER, DL_BYE_RESTARTING, now);
@@ -308,10 +254,9 @@ static int turn(struct server *s, struct dl_err *e)
 	notify_turn(time.now);
 	if (time.now >= core_wake(s))
 		server_event(s, &time);
-	if (time.now >= s->commit_at)
-		commit_merged(s);
+	commits_work(s, time.now);
 	rights_work(s, time.now);
-	save_tape(s, 0);
+	server_save_tape(s, 0);
 	peers_work(s, time.now);
 	checkpoints_work(s, time.now);
 	server_show(s, 0);
@@ -321,7 +266,7 @@ static int turn(struct server *s, struct dl_err *e)
 	if (s->over)
 		return 0;
 	until = least(peers_wake(s), core_wake(s));
-	until = least(until, s->commit_at);
+	until = least(until, commits_wake(s));
 	until = least(until, rights_wake(s, time.now));
 	until = least(until, watch_listeners(s, time.now));
 	until = least(until, checkpoints_wake(s));
@@ -348,7 +293,6 @@ int server_run(const struct serve_options *o)
 	struct server s = {.options = o,
 		.loop = DL_LOOP_INIT,
 		.status = CMD_STATUS_INIT,
-		.commit_at = INT64_MAX,
 		.rate = {.bytes = o->data.rate},
 		.shown_at = dl_now()};
 	struct dl_err e;

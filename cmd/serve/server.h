@@ -42,9 +42,7 @@ struct server {
 	struct dl_authorized_list authorized; /* those who have sessions */
 	struct dl_bucket *comings;	      /* of each of their keys */
 	uint64_t bytes_in, bytes_out;	      /* of peers that are gone */
-	unsigned char *merged; /* P flags: merged, not committed yet */
-	int64_t commit_at;     /* the next try; INT64_MAX: none has failed */
-	int commit_lost;       /* said that it fails */
+	struct commits *commits;
 	struct checkpoints *checkpoints; /* NULL: --checkpoint was not given */
 	struct dl_errands *packer, *reader; /* NULL: none was needed yet */
 	struct copy *copy;		    /* the one under way, or NULL */
@@ -67,5 +65,8 @@ int server_run(const struct serve_options *o);
 /* Notes the event on the tape, gives it to the core, and carries out what the
  * core decides. */
 void server_event(struct server *s, struct dl_sync_event *ev);
+
+/* Sees that what was noted is on the tape, durably or not. */
+void server_save_tape(struct server *s, int durably);
 
 #endif

@@ -236,6 +236,15 @@ int globals_merge(
 					      : step_narrow(g, a, e);
 }
 
+int globals_commit_begin(const struct globals *g, uint32_t p,
+	struct dl_store_write *w, const struct dl_sync_saved *saved,
+	struct dl_err *e)
+{
+	*w = (struct dl_store_write){.p = p,
+		.data = {globals_values(g, p), g->momentum[p], g->error[p]}};
+	return dl_store_write_begin(g->store, w, saved, e);
+}
+
 int globals_commit(struct globals *g, uint32_t p,
 	const struct dl_sync_saved *saved, struct dl_err *e)
 {

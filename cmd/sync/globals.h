@@ -16,7 +16,7 @@
 #include "cmd/sync/pushes.h"
 #include "cmd/sync/update.h"
 #include "merge/step.h"
-#include "state/store.h"
+#include "state/store_write.h"
 
 struct globals {
 	struct dl_pool *pool;
@@ -57,7 +57,11 @@ const float *globals_values(const struct globals *g, uint32_t p);
  */
 int globals_merge(
 	struct globals *g, const struct dl_sync_action *a, struct dl_err *e);
-/* Commits fragment p with saved, which is dl_sync_save's for it. */
+/* Commits fragment p with saved, which is dl_sync_save's for it; or begins to,
+ * and w is to be written before its next merge (state/store_write.h). */
+int globals_commit_begin(const struct globals *g, uint32_t p,
+	struct dl_store_write *w, const struct dl_sync_saved *saved,
+	struct dl_err *e);
 int globals_commit(struct globals *g, uint32_t p,
 	const struct dl_sync_saved *saved, struct dl_err *e);
 

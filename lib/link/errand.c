@@ -1,6 +1,7 @@
 #include "link/errand.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -137,6 +138,16 @@ void dl_errands_add(struct dl_errands *list, struct dl_errand *errand)
 size_t dl_errands_left(const struct dl_errands *list)
 {
 	return list->left;
+}
+
+void dl_errands_wait(struct dl_errands *list)
+{
+	struct pollfd finished = {.fd = list->pipe[0], .events = POLLIN};
+
+	while (list->left) {
+		poll(&finished, 1, -1);
+		on_finished(list, finished.fd, 0);
+	}
 }
 
 void dl_errands_free(struct dl_errands *list)

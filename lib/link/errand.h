@@ -24,6 +24,9 @@ struct dl_errands *dl_errands_new(struct dl_loop *loop, struct dl_err *e);
 void dl_errands_add(struct dl_errands *list, struct dl_errand *errand);
 /* How many are not done yet. */
 size_t dl_errands_left(const struct dl_errands *list);
+/* Waits till all are done, those too that are given meanwhile. Of other
+ * things in the loop nothing happens. */
+void dl_errands_wait(struct dl_errands *list);
 /* Waits for the one that runs and drops the others. */
 void dl_errands_free(struct dl_errands *list);
 

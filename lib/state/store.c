@@ -11,11 +11,13 @@
 #include "state/store_file.h"
 #include "state/store_folder.h"
 #include "state/store_pin.h"
+#include "state/store_write.h"
 
 struct dl_store {
 	char *folder;
 	int lock; /* descriptor; -1 for DL_STORE_LOOK */
 	struct dl_layout layout;
+	struct dl_store_run run;
 	struct dl_head head;
 	struct dl_buf text; /* of HEAD, as it was read or written */
 	struct dl_pin *pins;
@@ -141,6 +143,7 @@ int dl_store_open(struct dl_store **out, const char *folder,
 		rc = read_head(s, e);
 	if (!rc)
 		rc = read_layout(s, e);
+	s->run = s->head.run;
 	if (!rc && mode == DL_STORE_OWN)
 		rc = collect(s, e);
 	if (rc)
@@ -165,7 +168,7 @@ void dl_store_close(struct dl_store *s)
 
 const struct dl_store_run *dl_store_run(const struct dl_store *s)
 {
-	return &s->head.run;
+	return &s->run;
 }
 
 const struct dl_layout *dl_store_layout(const struct dl_store *s)
@@ -178,8 +181,7 @@ const struct dl_sync_saved *dl_store_saved(const struct dl_store *s)
 	return &s->head.saved;
 }
 
-const struct dl_head_files *dl_store_files(
-	const struct dl_store *s, uint32_t p)
+const struct dl_head_files *dl_store_files(const struct dl_store *s, uint32_t p)
 {
 	return s->head.files + p;
 }
@@ -296,33 +298,71 @@ static void remove_files(
 	}
 }
 
+int dl_store_write_begin(const struct dl_store *s, struct dl_store_write *w,
+	const struct dl_sync_saved *saved, struct dl_err *e)
+{
+	int rc = refuse_commit(s, saved, e);
+
+	if (rc)
+		return rc;
+	w->version = saved->fragment[w->p].version;
+	w->step = saved->fragment[w->p].step;
+	/* A name is used once: HEAD may still name the file of that version. */
+	if (dl_version_cmp(w->version, s->head.files[w->p].made) <= 0)
+		return dl_fail(e, DL_SOFTWARE,
+			"%s: fragment %u is at that version already", s->folder,
+			w->p);
+	return 0;
+}
+
+/* Of s only what never changes is read: others use it. */
+int dl_store_write(const struct dl_store *s, struct dl_pool *pool,
+	struct dl_store_write *w, struct dl_err *e)
+{
+	const struct dl_store_label label = {
+		s->run.name, w->p, w->version, w->step};
+
+	return dl_store_write_files(
+		pool, s->folder, &label, &s->layout, w->data, &w->files, e);
+}
+
+int dl_store_write_end(struct dl_store *s, const struct dl_store_write *w,
+	size_t n, const struct dl_sync_saved *saved, struct dl_err *e)
+{
+	struct dl_head next = s->head;
+	struct dl_head_files *old;
+	uint32_t fragments = s->layout.fragments;
+	int rc;
+
+	next.saved = *saved;
+	next.files = dl_alloc_array(fragments, sizeof *next.files);
+	old = dl_alloc_array(fragments, sizeof *old);
+	memcpy(next.files, s->head.files, fragments * sizeof *next.files);
+	memcpy(old, s->head.files, fragments * sizeof *old);
+	for (size_t i = 0; i < n; i++)
+		next.files[w[i].p] = w[i].files;
+	rc = move_head(s, &next, e);
+	for (size_t i = 0; !rc && i < n; i++) {
+		const struct dl_head_files *files = &old[w[i].p];
+
+		if (!dl_pins_name(s->pins, w[i].p, files->made))
+			remove_files(s, w[i].p, files);
+	}
+	free(next.files);
+	free(old);
+	return rc;
+}
+
 int dl_store_commit(struct dl_store *s, uint32_t p, const float *values,
 	const float *momentum, const float *error,
 	const struct dl_sync_saved *saved, struct dl_err *e)
 {
-	struct dl_head next = s->head;
-	struct dl_head_files old = s->head.files[p];
-	size_t size = s->layout.fragments * sizeof *next.files;
-	int rc = refuse_commit(s, saved, e);
+	struct dl_store_write w = {.p = p, .data = {values, momentum, error}};
+	int rc = dl_store_write_begin(s, &w, saved, e);
 
-	/* A name is used once: HEAD may still name the file of that version. */
-	if (!rc && dl_version_cmp(saved->fragment[p].version, old.made) <= 0)
-		rc = dl_fail(e, DL_SOFTWARE,
-			"%s: fragment %u is at that version already", s->folder,
-			p);
-	if (rc)
-		return rc;
-	next.saved = *saved;
-	next.files = dl_alloc(size);
-	memcpy(next.files, s->head.files, size);
-	rc = dl_store_write_files(s->folder, &next, &s->layout, p, values,
-		momentum, error, next.files + p, e);
 	if (!rc)
-		rc = move_head(s, &next, e);
-	free(next.files);
-	if (!rc && !dl_pins_name(s->pins, p, old.made))
-		remove_files(s, p, &old);
-	return rc;
+		rc = dl_store_write(s, NULL, &w, e);
+	return rc ? rc : dl_store_write_end(s, &w, 1, saved, e);
 }
 
 int dl_store_commit_saved(

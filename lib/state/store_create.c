@@ -7,6 +7,19 @@
 
 #include "state/store_folder.h"
 
+static int write_fragment(const char *folder, struct dl_head *h,
+	const struct dl_layout *l, uint32_t p, const float *values,
+	const float *momentum, struct dl_err *e)
+{
+	const struct dl_sync_saved_fragment *f = h->saved.fragment + p;
+	const struct dl_store_label label = {
+		h->run.name, p, f->version, f->step};
+	const float *const data[DL_STORE_KINDS] = {values, momentum, NULL};
+
+	return dl_store_write_files(
+		NULL, folder, &label, l, data, h->files + p, e);
+}
+
 static int write_first(const char *folder, struct dl_head *h,
 	const struct dl_layout *l, const float *const *values, struct dl_err *e)
 {
@@ -22,8 +35,7 @@ static int write_first(const char *folder, struct dl_head *h,
 			most = l->fragment[p].elements;
 	zero = dl_big_alloc(most * sizeof *zero);
 	for (uint32_t p = 0; !rc && p < l->fragments; p++)
-		rc = dl_store_write_files(folder, h, l, p, values[p], zero,
-			NULL, h->files + p, e);
+		rc = write_fragment(folder, h, l, p, values[p], zero, e);
 	dl_big_free(zero, most * sizeof *zero);
 	if (!rc) {
 		dl_buf_clear(&text);

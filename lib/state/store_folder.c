@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -120,60 +121,92 @@ int dl_store_write_head(
 	return rc;
 }
 
-/* One of the files of fragment p, at its version in h->saved. */
-static int write_file(const char *folder, const struct dl_head *h,
-	const struct dl_layout *l, int kind, uint32_t p, const float *data,
-	char *hash, struct dl_err *e)
-{
-	static const char *const names[] = {"params", "momentum", "error"};
-	const struct dl_sync_saved_fragment *f = h->saved.fragment + p;
-	struct dl_writer w = DL_WRITER_INIT;
-	char *path = dl_store_file_path(folder, kind, p, f->version);
-	char version[48];
-	int rc;
-
-	snprintf(version, sizeof version, "%" PRIu64 ".%" PRIu64,
-		f->version.epoch, f->version.number);
-	dl_writer_meta(&w, "dl.format", "1");
-	dl_writer_meta(&w, "dl.kind", names[kind]);
-	dl_writer_meta(&w, "dl.run", h->run.name);
-	dl_writer_meta(&w, "dl.layout", h->layout);
-	dl_writer_meta_u64(&w, "dl.fragment", p);
-	dl_writer_meta_u64(&w, "dl.step", f->step);
-	dl_writer_meta(&w, "dl.version", version);
-	rc = dl_store_file_write(path, &w, l, p, data, hash, e);
-	free(path);
-	return rc;
-}
+/* The files of a fragment that are being written. */
+struct files {
+	const char *folder;
+	const struct dl_store_label *label;
+	const struct dl_layout *layout;
+	atomic_int failed; /* what has not begun is left */
+	struct file {
+		const float *data; /* NULL: there is none */
+		char *hash;
+		struct dl_err e;
+	} file[DL_STORE_KINDS];
+};
 
 /* The folder of errors is made with the first, so that older stores and runs
  * without one do as they are. */
-static int write_error(const char *folder, const struct dl_head *h,
-	const struct dl_layout *l, uint32_t p, const float *data, char *hash,
-	struct dl_err *e)
+static int need_errors(const char *folder, struct dl_err *e)
 {
 	char *path = dl_store_path(folder, dl_store_kinds[DL_STORE_ERROR]);
 	int rc = access(path, F_OK) ? dl_make_folder(path, e) : 0;
 
 	free(path);
-	return rc ? rc
-		  : write_file(folder, h, l, DL_STORE_ERROR, p, data, hash, e);
+	return rc;
 }
 
-int dl_store_write_files(const char *folder, const struct dl_head *h,
-	const struct dl_layout *l, uint32_t p, const float *values,
-	const float *momentum, const float *error, struct dl_head_files *files,
+static void describe(
+	struct dl_writer *w, const struct files *k, const char *kind)
+{
+	const struct dl_store_label *label = k->label;
+	char version[48];
+
+	snprintf(version, sizeof version, "%" PRIu64 ".%" PRIu64,
+		label->version.epoch, label->version.number);
+	dl_writer_meta(w, "dl.format", "1");
+	dl_writer_meta(w, "dl.kind", kind);
+	dl_writer_meta(w, "dl.run", label->run);
+	dl_writer_meta(w, "dl.layout", k->layout->hash);
+	dl_writer_meta_u64(w, "dl.fragment", label->p);
+	dl_writer_meta_u64(w, "dl.step", label->step);
+	dl_writer_meta(w, "dl.version", version);
+}
+
+static void write_file(void *ctx, size_t kind)
+{
+	static const char *const names[] = {"params", "momentum", "error"};
+	struct files *k = ctx;
+	struct file *file = &k->file[kind];
+	uint32_t p = k->label->p;
+	struct dl_writer w = DL_WRITER_INIT;
+	char *path;
+	int rc = 0;
+
+	if (!file->data || atomic_load(&k->failed))
+		return;
+	path = dl_store_file_path(
+		k->folder, (int)kind, p, k->label->version);
+	describe(&w, k, names[kind]);
+	if (kind == DL_STORE_ERROR)
+		rc = need_errors(k->folder, &file->e);
+	if (!rc)
+		rc = dl_store_file_write(path, &w, k->layout, p, file->data,
+			file->hash, &file->e);
+	else
+		dl_writer_release(&w);
+	if (rc)
+		atomic_store(&k->failed, 1);
+	free(path);
+}
+
+int dl_store_write_files(struct dl_pool *pool, const char *folder,
+	const struct dl_store_label *label, const struct dl_layout *l,
+	const float *const data[DL_STORE_KINDS], struct dl_head_files *files,
 	struct dl_err *e)
 {
-	int rc = write_file(
-		folder, h, l, DL_STORE_GLOBAL, p, values, files->global, e);
+	char *const hash[] = {files->global, files->momentum, files->error};
+	struct files k = {.folder = folder, .label = label, .layout = l};
 
-	if (!rc)
-		rc = write_file(folder, h, l, DL_STORE_MOMENTUM, p, momentum,
-			files->momentum, e);
+	for (int kind = 0; kind < DL_STORE_KINDS; kind++)
+		k.file[kind] = (struct file){
+			.data = data[kind], .hash = hash[kind]};
 	*files->error = '\0';
-	if (!rc && error)
-		rc = write_error(folder, h, l, p, error, files->error, e);
-	files->made = h->saved.fragment[p].version;
-	return rc;
+	files->made = label->version;
+	dl_pool_run(pool, DL_STORE_KINDS, write_file, &k);
+	for (int kind = 0; kind < DL_STORE_KINDS; kind++)
+		if (k.file[kind].e.code) {
+			*e = k.file[kind].e;
+			return e->code;
+		}
+	return 0;
 }

@@ -6,6 +6,7 @@
 #define DL_STATE_STORE_FOLDER_H
 
 #include "base/mem.h"
+#include "base/pool.h"
 #include "state/head.h"
 
 /* The files of a fragment, and the folders that they are in; that of errors is
@@ -35,11 +36,22 @@ int dl_store_write_layout(
 int dl_store_write_head(
 	const char *folder, const struct dl_buf *text, struct dl_err *e);
 
-/* Writes the files of fragment p, at its version in h->saved, durably; files
- * gets that version and their hashes. error may be NULL: it has none. */
-int dl_store_write_files(const char *folder, const struct dl_head *h,
-	const struct dl_layout *l, uint32_t p, const float *values,
-	const float *momentum, const float *error, struct dl_head_files *files,
+/* What the files of a fragment say of it, beside its layout. */
+struct dl_store_label {
+	const char *run;
+	uint32_t p;
+	struct dl_version version;
+	uint64_t step;
+};
+
+/*
+ * Writes the files of a fragment durably, a thread of pool each; files gets its
+ * version and their hashes. data is an array a kind; that of the error may be
+ * NULL: it has none.
+ */
+int dl_store_write_files(struct dl_pool *pool, const char *folder,
+	const struct dl_store_label *label, const struct dl_layout *l,
+	const float *const data[DL_STORE_KINDS], struct dl_head_files *files,
 	struct dl_err *e);
 
 #endif

@@ -20,12 +20,15 @@ teardown() {
 	! mountpoint -q disk || umount disk
 }
 
-# room KBYTES: so much is left on the disk, and no more.
+# room KBYTES: so much is left on the disk, and no more. Others may write to it
+# meanwhile.
 room() {
 	local used
 
-	used=$(df --output=used -k disk | tail -n 1)
-	mount -o remount,size=$((used + $1))k disk
+	until used=$(df --output=used -k disk | tail -n 1) &&
+		mount -o remount,size=$((used + $1))k disk; do
+		sleep 0.01
+	done
 }
 
 plenty() {

@@ -1,0 +1,32 @@
+/*
+ * A commit in its parts, for who has other things to do meanwhile: files are
+ * written, by any thread, and then HEAD is made to name them.
+ */
+#ifndef DL_STATE_STORE_WRITE_H
+#define DL_STATE_STORE_WRITE_H
+
+#include "state/store_folder.h"
+
+/* The files of a fragment, to be written. */
+struct dl_store_write {
+	uint32_t p;
+	/* A packed array a kind, unchanged till they are written; that of the
+	 * error may be NULL: it has none. */
+	const float *data[DL_STORE_KINDS];
+	/* private */
+	struct dl_version version;
+	uint64_t step;
+	struct dl_head_files files;
+};
+
+/* They are to be what saved says of the fragment: may that be committed? */
+int dl_store_write_begin(const struct dl_store *s, struct dl_store_write *w,
+	const struct dl_sync_saved *saved, struct dl_err *e);
+/* Writes them, durably, a thread of pool each, while s is used. */
+int dl_store_write(const struct dl_store *s, struct dl_pool *pool,
+	struct dl_store_write *w, struct dl_err *e);
+/* Commits those that are written, n of them, with all of saved. */
+int dl_store_write_end(struct dl_store *s, const struct dl_store_write *w,
+	size_t n, const struct dl_sync_saved *saved, struct dl_err *e);
+
+#endif
