@@ -86,6 +86,30 @@ static void tell_came(
 		c->config.came(c->config.ctx, c->reader[channel].at);
 }
 
+/* Where what comes of the record of data goes, in one piece. */
+static void *place(void *ctx, size_t *n)
+{
+	struct dl_conn *c = ctx;
+	const struct dl_reader *r = &c->reader[DL_CHANNEL_DATA];
+
+	if (!c->dest || c->finish || c->stripes)
+		return NULL;
+	*n = (size_t)(r->header.data_size - r->at);
+	return *n ? (char *)c->dest + r->at : NULL;
+}
+
+static int placed(void *ctx, size_t n, struct dl_err *e)
+{
+	struct dl_conn *c = ctx;
+	enum dl_reader_event event =
+		dl_reader_placed(&c->reader[DL_CHANNEL_DATA], n);
+
+	tell_came(c, DL_CHANNEL_DATA, event);
+	return event == DL_READER_MORE
+		       ? 0
+		       : take_event(c, DL_CHANNEL_DATA, event, e);
+}
+
 /* The next bytes of a channel of records. A handler may ask to finish on the
  * way. */
 static int take_bytes(struct dl_conn *c, enum dl_channel channel,
@@ -180,11 +204,14 @@ static int is_inside(struct dl_conn *c)
 	       dl_reader_end(&c->reader[DL_CHANNEL_DATA], NULL);
 }
 
+static const struct dl_stream_taker main_taker = {take_frame, place, placed};
+static const struct dl_stream_taker extra_taker = {take_extra, NULL, NULL};
+
 int dl_conn_read_extra(
 	struct dl_conn *c, struct dl_stream *s, int64_t now, struct dl_err *e)
 {
 	s->rate = c->config.reads;
-	return dl_stream_read(s, take_extra, c, now, e);
+	return dl_stream_read(s, &extra_taker, c, now, e);
 }
 
 int dl_conn_read(struct dl_conn *c, int64_t now, struct dl_err *e)
@@ -192,7 +219,7 @@ int dl_conn_read(struct dl_conn *c, int64_t now, struct dl_err *e)
 	int code;
 
 	c->main.rate = c->config.reads;
-	code = dl_stream_read(&c->main, take_frame, c, now, e);
+	code = dl_stream_read(&c->main, &main_taker, c, now, e);
 	if (c->main.closed && c->finish)
 		return dl_fail(e, DL_UNAVAILABLE, "finished");
 	if (c->main.closed && is_inside(c))

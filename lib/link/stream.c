@@ -5,6 +5,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "link/guess.h"
+
 enum {
 	ROOM = 256 * 1024,   /* received bytes kept: several whole frames */
 	CALLS = 4,	     /* a dl_stream_read, so that others get a turn */
@@ -98,44 +100,66 @@ static int explain(struct dl_stream *s, struct dl_err *e)
 	return dl_fail(e, DL_PROTOCOL, "asks for a session on a plain link");
 }
 
+/* What has come at p of a frame of data that was taken in part. */
+static int take_part(struct dl_stream *s, const unsigned char *p, size_t n,
+	size_t *used, const struct dl_stream_taker *t, void *ctx,
+	struct dl_err *e)
+{
+	struct dl_frame f = {DL_CHANNEL_DATA, p, n < s->left ? n : s->left};
+
+	*used = f.n;
+	s->left -= f.n;
+	return t->frame(ctx, &f, e);
+}
+
+static int take_frame(struct dl_stream *s, size_t at, size_t *used,
+	const struct dl_stream_taker *t, void *ctx, struct dl_err *e)
+{
+	struct dl_frame f;
+
+	if (s->left)
+		return take_part(
+			s, s->in.data + at, s->in.len - at, used, t, ctx, e);
+	if (parse(s, &f, at, used, e))
+		return explain(s, e);
+	return *used ? t->frame(ctx, &f, e) : 0;
+}
+
 /* All whole frames that have come; what is left moves to the front. */
-static int take_frames(
-	struct dl_stream *s, dl_stream_take *take, void *ctx, struct dl_err *e)
+static int take_frames(struct dl_stream *s, const struct dl_stream_taker *t,
+	void *ctx, struct dl_err *e)
 {
 	size_t at = 0, used;
-	struct dl_frame f;
 	int code;
 
 	while (at < s->in.len && !s->deaf && !s->paused) {
-		if (parse(s, &f, at, &used, e))
-			return explain(s, e);
-		if (!used)
-			break;
-		code = take(ctx, &f, e);
+		code = take_frame(s, at, &used, t, ctx, e);
 		if (code)
 			return code;
+		if (!used)
+			break;
 		at += used;
 	}
 	dl_buf_drop(&s->in, s->deaf ? s->in.len : at);
 	return 0;
 }
 
-/* What the socket has at once, at most n bytes to p: *got, or 0 when there are
- * none. */
-static int receive(struct dl_stream *s, void *p, size_t n, size_t *got,
-	int64_t now, struct dl_err *e)
+/* What the socket has at once: *got, or 0 when there is nothing. */
+static int receive(struct dl_stream *s, struct iovec *v, size_t pieces,
+	size_t *got, int64_t now, struct dl_err *e)
 {
+	struct msghdr msg = {.msg_iov = v, .msg_iovlen = pieces};
 	ssize_t have;
 
 	*got = 0;
 	do
-		have = recv(s->fd, p, n, MSG_DONTWAIT);
+		have = recvmsg(s->fd, &msg, MSG_DONTWAIT);
 	while (have < 0 && errno == EINTR);
 	if (have < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
 		return 0;
 	if (have < 0)
 		return dl_fail_sys(e, DL_UNAVAILABLE, "receiving");
-	s->closed = have == 0 && !s->in.len;
+	s->closed = have == 0 && !s->in.len && (!s->left || s->deaf);
 	if (have == 0)
 		return dl_fail(e, DL_UNAVAILABLE,
 			s->closed ? "closed" : "closed inside a frame");
@@ -161,8 +185,9 @@ static void send_last_words(struct dl_stream *s)
 static int read_handshake(struct dl_stream *s, int64_t now, struct dl_err *e)
 {
 	unsigned char bytes[SMALL];
+	struct iovec v = {bytes, sizeof(bytes)};
 	size_t got, used;
-	int code = receive(s, bytes, sizeof(bytes), &got, now, e);
+	int code = receive(s, &v, 1, &got, now, e);
 
 	if (s->closed)
 		return dl_fail(e, code, "closed during the handshake");
@@ -192,11 +217,92 @@ static size_t allowed(const struct dl_stream *s, size_t room, int64_t now)
 	return room < most ? room : (size_t)most;
 }
 
-int dl_stream_read(struct dl_stream *s, dl_stream_take *take, void *ctx,
-	int64_t now, struct dl_err *e)
+/* All that comes, to be parsed: *more says that there may be more. */
+static int read_frames(struct dl_stream *s, const struct dl_stream_taker *t,
+	void *ctx, int *more, int64_t now, struct dl_err *e)
 {
-	size_t room, got;
-	int calls, code;
+	struct iovec v = {
+		s->in.data + s->in.len, allowed(s, s->in.cap - s->in.len, now)};
+	size_t got;
+	int code;
+
+	*more = 0;
+	if (!v.iov_len)
+		return 0;
+	code = receive(s, &v, 1, &got, now, e);
+	if (code || !got)
+		return code;
+	*more = got == v.iov_len;
+	s->in.len += got;
+	if (s->rate)
+		dl_rate_take(s->rate, got, now);
+	return take_frames(s, t, ctx, e);
+}
+
+/* A frame of data of which a part has come: that is taken, so that the rest can
+ * be received in its place. */
+static int take_begun(struct dl_stream *s, const struct dl_stream_taker *t,
+	void *ctx, struct dl_err *e)
+{
+	size_t used, n = s->in.len - DL_FRAME_HEAD;
+
+	s->left = dl_le16(s->in.data) - 1;
+	if (n && take_part(s, s->in.data + DL_FRAME_HEAD, n, &used, t, ctx, e))
+		return e->code;
+	dl_buf_clear(&s->in);
+	return 0;
+}
+
+/* Where the next bytes are to be received, if they are likely to be data. */
+static void *find_place(const struct dl_stream *s,
+	const struct dl_stream_taker *t, void *ctx, size_t *n)
+{
+	int begun =
+		s->in.len >= DL_FRAME_HEAD && s->in.data[2] == DL_CHANNEL_DATA;
+
+	if (!t->place || s->session || s->deaf || (s->in.len && !begun) ||
+		(s->rate && s->rate->bytes))
+		return NULL;
+	return t->place(ctx, n);
+}
+
+/* Data goes where it belongs. */
+static int read_in_place(struct dl_stream *s, const struct dl_stream_taker *t,
+	void *ctx, int *more, int64_t now, struct dl_err *e)
+{
+	struct dl_guess g;
+	size_t n, got, all = 0;
+	void *p = t->place(ctx, &n);
+	int code;
+
+	dl_guess_make(&g, s->left, p, n);
+	for (size_t i = 0; i < g.pieces; i++)
+		all += g.piece[i].iov_len;
+	code = receive(s, g.piece, g.pieces, &got, now, e);
+	*more = got == all;
+	if (code || !got)
+		return code;
+	n = dl_guess_check(&g, got, &s->left, &s->in);
+	code = n ? t->placed(ctx, n, e) : 0;
+	return code ? code : take_frames(s, t, ctx, e);
+}
+
+static int read_more(struct dl_stream *s, const struct dl_stream_taker *t,
+	void *ctx, int *more, int64_t now, struct dl_err *e)
+{
+	size_t n;
+
+	if (find_place(s, t, ctx, &n) && s->in.len && take_begun(s, t, ctx, e))
+		return e->code;
+	return find_place(s, t, ctx, &n)
+		       ? read_in_place(s, t, ctx, more, now, e)
+		       : read_frames(s, t, ctx, more, now, e);
+}
+
+int dl_stream_read(struct dl_stream *s, const struct dl_stream_taker *t,
+	void *ctx, int64_t now, struct dl_err *e)
+{
+	int code = 0, more = 1;
 
 	if (!dl_stream_ready(s)) {
 		code = read_handshake(s, now, e);
@@ -204,26 +310,14 @@ int dl_stream_read(struct dl_stream *s, dl_stream_take *take, void *ctx,
 			return code;
 	}
 	/* What came behind a handshake, or before a pause. */
-	code = take_frames(s, take, ctx, e);
+	code = take_frames(s, t, ctx, e);
 	if (code)
 		return code;
 	if (s->in.cap < ROOM)
 		dl_buf_reserve(&s->in, ROOM - s->in.len);
-	for (calls = 0; calls < CALLS && !s->paused; calls++) {
-		room = allowed(s, s->in.cap - s->in.len, now);
-		if (!room)
-			return 0;
-		code = receive(s, s->in.data + s->in.len, room, &got, now, e);
-		if (code || !got)
-			return code;
-		s->in.len += got;
-		if (s->rate)
-			dl_rate_take(s->rate, got, now);
-		code = take_frames(s, take, ctx, e);
-		if (code || got < room)
-			return code;
-	}
-	return 0;
+	for (int i = 0; more && !code && i < CALLS && !s->paused; i++)
+		code = read_more(s, t, ctx, &more, now, e);
+	return code;
 }
 
 /* The part of the first frame that has been written is not sent again. */

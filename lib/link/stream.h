@@ -36,6 +36,7 @@ struct dl_stream {
 	struct dl_session *session; /* NULL: plain */
 	struct dl_tcp_pace pace;    /* when plain */
 	struct dl_buf in;	    /* received, not yet parsed */
+	size_t left; /* of a frame of data that has been taken in part */
 };
 
 /* Takes over fd, non-blocking; c is the session's beginning (dl_session_new),
@@ -53,17 +54,25 @@ int dl_stream_waits(const struct dl_stream *s);
 /* The public key of the other end of a session that is ready, else NULL. */
 const unsigned char *dl_stream_peer(const struct dl_stream *s);
 
-/* Takes a frame that has come; its payload is valid during the call. */
-typedef int dl_stream_take(
-	void *ctx, const struct dl_frame *f, struct dl_err *e);
+/* Who takes what has come. */
+struct dl_stream_taker {
+	/* A frame, or a part of one of data; its payload is valid during the
+	 * call. */
+	int (*frame)(void *ctx, const struct dl_frame *f, struct dl_err *e);
+	/* Unless NULL, where the next *n bytes of data go; or NULL, and they
+	 * come by frame. */
+	void *(*place)(void *ctx, size_t *n);
+	/* So many of them are there. */
+	int (*placed)(void *ctx, size_t n, struct dl_err *e);
+};
 /*
- * Reads what has come, a bounded amount, and gives the frames to take, which
- * may pause the stream or make it deaf. 0 while
- * the stream lives; else 69 when the peer is gone ("closed" between frames),
- * 76 for bad frames, or take's code.
+ * Reads what has come, a bounded amount, and gives it to the taker, which may
+ * pause the stream or make it deaf. 0 while the stream lives; else 69 when the
+ * peer is gone ("closed" between frames), 76 for bad frames, or the taker's
+ * code.
  */
-int dl_stream_read(struct dl_stream *s, dl_stream_take *take, void *ctx,
-	int64_t now, struct dl_err *e);
+int dl_stream_read(struct dl_stream *s, const struct dl_stream_taker *t,
+	void *ctx, int64_t now, struct dl_err *e);
 
 /*
  * Offers a batch, empty unless the stream is ready, to the socket, once, and

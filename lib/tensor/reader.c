@@ -174,6 +174,20 @@ static enum dl_reader_event feed_data(struct dl_reader *r, const void *p,
 	return DL_READER_RECORD;
 }
 
+enum dl_reader_event dl_reader_placed(struct dl_reader *r, size_t n)
+{
+	const struct dl_tensor *t = r->header.tensor;
+
+	r->at += n;
+	while (r->current < r->header.tensors &&
+		t[r->current].offset + t[r->current].size <= r->at)
+		r->current++;
+	if (r->at < r->header.data_size)
+		return DL_READER_MORE;
+	r->state = AT_END;
+	return DL_READER_RECORD;
+}
+
 enum dl_reader_event dl_reader_feed(struct dl_reader *r, const void *p,
 	size_t n, size_t *taken, struct dl_err *e)
 {

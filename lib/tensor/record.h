@@ -132,6 +132,9 @@ void dl_reader_init(struct dl_reader *r, struct dl_limits limits);
 void dl_reader_release(struct dl_reader *r);
 enum dl_reader_event dl_reader_feed(struct dl_reader *r, const void *p,
 	size_t n, size_t *taken, struct dl_err *e);
+/* As fed with n bytes, all inside the data of a record, that the caller has put
+ * where they go. */
+enum dl_reader_event dl_reader_placed(struct dl_reader *r, size_t n);
 /* At the end of input: 65 when it ends inside a record, naming where. */
 int dl_reader_end(struct dl_reader *r, struct dl_err *e);
 
