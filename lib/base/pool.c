@@ -13,8 +13,9 @@ struct dl_pool {
 	pthread_cond_t start, done;
 	pthread_t *thread;
 	unsigned count;  /* helper threads, without the caller */
-	unsigned busy;   /* helpers still at the current run */
+	unsigned busy;   /* helpers at the current run */
 	unsigned run;    /* rises by one a run */
+	int open;        /* who wakes up late is not waited for */
 	int stop;
 	void (*f)(void *, size_t);
 	void *ctx;
@@ -37,11 +38,12 @@ static void *helper(void *arg)
 
 	pthread_mutex_lock(&p->lock);
 	for (;;) {
-		while (p->run == seen && !p->stop)
+		while ((p->run == seen || !p->open) && !p->stop)
 			pthread_cond_wait(&p->start, &p->lock);
 		if (p->stop)
 			break;
 		seen = p->run;
+		p->busy++;
 		pthread_mutex_unlock(&p->lock);
 		take_blocks(p);
 		pthread_mutex_lock(&p->lock);
@@ -117,12 +119,13 @@ void dl_pool_run(struct dl_pool *p, size_t n, void (*f)(void *ctx, size_t i),
 	p->ctx = ctx;
 	p->n = n;
 	atomic_store(&p->next, 0);
-	p->busy = p->count;
+	p->open = 1;
 	p->run++;
 	pthread_cond_broadcast(&p->start);
 	pthread_mutex_unlock(&p->lock);
 	take_blocks(p);
 	pthread_mutex_lock(&p->lock);
+	p->open = 0;
 	while (p->busy)
 		pthread_cond_wait(&p->done, &p->lock);
 	pthread_mutex_unlock(&p->lock);
