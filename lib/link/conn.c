@@ -130,6 +130,12 @@ static int check_time(struct dl_conn *c, int64_t now, struct dl_err *e)
 	return 0;
 }
 
+/* Main takes nothing now: poll tells when it does. */
+static int is_full(const struct dl_conn *c)
+{
+	return c->stripes ? c->stripes->lane[0].full : c->full;
+}
+
 /* Writes; the last byte of a finishing connection closes this direction. */
 static int do_output(struct dl_conn *c, int64_t now, struct dl_err *e)
 {
@@ -138,9 +144,7 @@ static int do_output(struct dl_conn *c, int64_t now, struct dl_err *e)
 
 	if (c->shut)
 		return 0;
-	code = c->stripes && c->stripes->lane[0].full
-		       ? 0
-		       : dl_conn_write(c, now, e);
+	code = is_full(c) ? 0 : dl_conn_write(c, now, e);
 	if (code) {
 		/* The peer may have said why before it went. */
 		last = dl_conn_read(c, now, &late);
@@ -164,8 +168,8 @@ static int turn_main(
 		c->held = 0;
 	if (now >= c->rests)
 		c->rests = 0;
-	if (c->stripes && revents & POLLOUT)
-		c->stripes->lane[0].full = 0;
+	if (revents & POLLOUT)
+		*(c->stripes ? &c->stripes->lane[0].full : &c->full) = 0;
 	/* It is not silent when we were busy and its bytes wait here. */
 	if (revents & ~POLLOUT || is_silent(c, now))
 		code = dl_conn_read(c, now, e);
@@ -208,7 +212,7 @@ void dl_conn_flush(struct dl_conn *c, int64_t now)
 {
 	struct dl_err why = {0};
 
-	if (!c->why.code && dl_conn_write(c, now, &why))
+	if (!c->why.code && !is_full(c) && dl_conn_write(c, now, &why))
 		c->why = why;
 }
 

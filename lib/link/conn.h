@@ -128,6 +128,8 @@ struct dl_conn {
 	int64_t handshake;	    /* when it is to be done */
 	int64_t finish; /* deadline of dl_conn_finish; 0: not asked for */
 	int shut;	/* nothing more is sent */
+	int full;	/* main took less than there was, when it is not
+			 * striped */
 	int smallest_first;
 	struct dl_reader reader[DL_CHANNEL_DATA + 1]; /* control, data */
 	struct dl_buf control_in; /* data of the control message coming */

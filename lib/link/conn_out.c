@@ -194,6 +194,7 @@ int dl_conn_write(struct dl_conn *c, int64_t now, struct dl_err *e)
 			dl_conn_advance(c, &p.frame[frames - 1].after);
 		dl_plan_spend(&p, c, frames);
 	}
+	c->full = !more;
 	return 0;
 }
 
