@@ -10,33 +10,20 @@ static size_t packed_size(const struct dl_layout *l, uint32_t p)
 	return l->fragment[p].elements * sizeof(float);
 }
 
-int dl_store_file_write(const char *path, struct dl_writer *w,
-	const struct dl_layout *l, uint32_t p, const float *data,
-	char hash[DL_HASH_HEX], struct dl_err *e)
+int dl_store_file_write(const char *path, const struct dl_buf *head,
+	const float *data, size_t n, struct dl_err *e)
 {
-	struct dl_buf head = DL_BUF_INIT;
 	struct dl_output o;
-	struct dl_hash h;
-	int rc;
+	int rc = dl_output_open(&o, path, e);
 
-	dl_layout_record(l, p, w);
-	dl_writer_finish(w, &head, NULL);
-	dl_writer_release(w);
-	dl_hash_init(&h);
-	dl_hash_add(&h, head.data, head.len);
-	dl_hash_add(&h, data, packed_size(l, p));
-	dl_hash_hex(&h, hash);
-	rc = dl_output_open(&o, path, e);
-	if (!rc) {
-		rc = dl_output_write(&o, head.data, head.len, e);
-		if (!rc)
-			rc = dl_output_write(&o, data, packed_size(l, p), e);
-		if (rc)
-			dl_output_abort(&o);
-		else
-			rc = dl_output_commit(&o, e);
-	}
-	dl_buf_free(&head);
+	if (rc)
+		return rc;
+	rc = dl_output_write(&o, head->data, head->len, e);
+	if (!rc)
+		rc = dl_output_write(&o, data, n, e);
+	if (!rc)
+		return dl_output_commit(&o, e);
+	dl_output_abort(&o);
 	return rc;
 }
 

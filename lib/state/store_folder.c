@@ -125,11 +125,12 @@ int dl_store_write_head(
 struct files {
 	const char *folder;
 	const struct dl_store_label *label;
-	const struct dl_layout *layout;
+	size_t size;	   /* bytes of data */
 	atomic_int failed; /* what has not begun is left */
 	struct file {
 		const float *data; /* NULL: there is none */
 		char *hash;
+		struct dl_buf head;
 		struct dl_err e;
 	} file[DL_STORE_KINDS];
 };
@@ -145,48 +146,78 @@ static int need_errors(const char *folder, struct dl_err *e)
 	return rc;
 }
 
-static void describe(
-	struct dl_writer *w, const struct files *k, const char *kind)
+static void put_head(struct dl_buf *out, const struct dl_store_label *label,
+	const struct dl_layout *l, int kind)
 {
-	const struct dl_store_label *label = k->label;
+	static const char *const names[] = {"params", "momentum", "error"};
+	struct dl_writer w = DL_WRITER_INIT;
 	char version[48];
 
 	snprintf(version, sizeof version, "%" PRIu64 ".%" PRIu64,
 		label->version.epoch, label->version.number);
-	dl_writer_meta(w, "dl.format", "1");
-	dl_writer_meta(w, "dl.kind", kind);
-	dl_writer_meta(w, "dl.run", label->run);
-	dl_writer_meta(w, "dl.layout", k->layout->hash);
-	dl_writer_meta_u64(w, "dl.fragment", label->p);
-	dl_writer_meta_u64(w, "dl.step", label->step);
-	dl_writer_meta(w, "dl.version", version);
+	dl_writer_meta(&w, "dl.format", "1");
+	dl_writer_meta(&w, "dl.kind", names[kind]);
+	dl_writer_meta(&w, "dl.run", label->run);
+	dl_writer_meta(&w, "dl.layout", l->hash);
+	dl_writer_meta_u64(&w, "dl.fragment", label->p);
+	dl_writer_meta_u64(&w, "dl.step", label->step);
+	dl_writer_meta(&w, "dl.version", version);
+	dl_layout_record(l, label->p, &w);
+	dl_writer_finish(&w, out, NULL);
+	dl_writer_release(&w);
 }
 
-static void write_file(void *ctx, size_t kind)
+static void add_file(struct files *k, const struct dl_layout *l, int kind,
+	const float *data, char *hash)
 {
-	static const char *const names[] = {"params", "momentum", "error"};
-	struct files *k = ctx;
 	struct file *file = &k->file[kind];
-	uint32_t p = k->label->p;
-	struct dl_writer w = DL_WRITER_INIT;
-	char *path;
-	int rc = 0;
 
-	if (!file->data || atomic_load(&k->failed))
+	*hash = '\0';
+	if (!data)
 		return;
-	path = dl_store_file_path(
-		k->folder, (int)kind, p, k->label->version);
-	describe(&w, k, names[kind]);
-	if (kind == DL_STORE_ERROR)
-		rc = need_errors(k->folder, &file->e);
+	file->data = data;
+	file->hash = hash;
+	put_head(&file->head, k->label, l, kind);
+}
+
+static void hash_file(const struct files *k, int kind)
+{
+	const struct file *file = &k->file[kind];
+	struct dl_hash h;
+
+	dl_hash_init(&h);
+	dl_hash_add(&h, file->head.data, file->head.len);
+	dl_hash_add(&h, file->data, k->size);
+	dl_hash_hex(&h, file->hash);
+}
+
+static void write_file(struct files *k, int kind)
+{
+	struct file *file = &k->file[kind];
+	char *path = dl_store_file_path(
+		k->folder, kind, k->label->p, k->label->version);
+	int rc = kind == DL_STORE_ERROR ? need_errors(k->folder, &file->e) : 0;
+
 	if (!rc)
-		rc = dl_store_file_write(path, &w, k->layout, p, file->data,
-			file->hash, &file->e);
-	else
-		dl_writer_release(&w);
+		rc = dl_store_file_write(
+			path, &file->head, file->data, k->size, &file->e);
 	if (rc)
 		atomic_store(&k->failed, 1);
 	free(path);
+}
+
+/* The hash of a file, or the file. */
+static void take_part(void *ctx, size_t i)
+{
+	struct files *k = ctx;
+	int kind = (int)i / 2;
+
+	if (!k->file[kind].data || atomic_load(&k->failed))
+		return;
+	if (i % 2)
+		hash_file(k, kind);
+	else
+		write_file(k, kind);
 }
 
 int dl_store_write_files(struct dl_pool *pool, const char *folder,
@@ -195,18 +226,24 @@ int dl_store_write_files(struct dl_pool *pool, const char *folder,
 	struct dl_err *e)
 {
 	char *const hash[] = {files->global, files->momentum, files->error};
-	struct files k = {.folder = folder, .label = label, .layout = l};
+	struct files k = {.folder = folder,
+		.label = label,
+		.size = l->fragment[label->p].elements * sizeof(float)};
+	int rc = 0;
 
-	for (int kind = 0; kind < DL_STORE_KINDS; kind++)
-		k.file[kind] = (struct file){
-			.data = data[kind], .hash = hash[kind]};
-	*files->error = '\0';
 	files->made = label->version;
-	dl_pool_run(pool, DL_STORE_KINDS, write_file, &k);
 	for (int kind = 0; kind < DL_STORE_KINDS; kind++)
-		if (k.file[kind].e.code) {
-			*e = k.file[kind].e;
-			return e->code;
-		}
-	return 0;
+		add_file(&k, l, kind, data[kind], hash[kind]);
+	dl_pool_run(pool, 2 * DL_STORE_KINDS, take_part, &k);
+	for (int kind = 0; kind < DL_STORE_KINDS; kind++) {
+		struct file *file = &k.file[kind];
+
+		dl_buf_free(&file->head);
+		if (rc || !file->e.code)
+			continue;
+		rc = file->e.code;
+		if (e)
+			*e = file->e;
+	}
+	return rc;
 }

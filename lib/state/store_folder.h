@@ -45,9 +45,9 @@ struct dl_store_label {
 };
 
 /*
- * Writes the files of a fragment durably, a thread of pool each; files gets its
- * version and their hashes. data is an array a kind; that of the error may be
- * NULL: it has none.
+ * Writes the files of a fragment durably, by the threads of pool; files gets
+ * its version and their hashes. data is an array a kind; that of the error may
+ * be NULL: it has none.
  */
 int dl_store_write_files(struct dl_pool *pool, const char *folder,
 	const struct dl_store_label *label, const struct dl_layout *l,

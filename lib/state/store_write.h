@@ -22,7 +22,7 @@ struct dl_store_write {
 /* They are to be what saved says of the fragment: may that be committed? */
 int dl_store_write_begin(const struct dl_store *s, struct dl_store_write *w,
 	const struct dl_sync_saved *saved, struct dl_err *e);
-/* Writes them, durably, a thread of pool each, while s is used. */
+/* Writes them, durably, by the threads of pool, while s is used. */
 int dl_store_write(const struct dl_store *s, struct dl_pool *pool,
 	struct dl_store_write *w, struct dl_err *e);
 /* Commits those that are written, n of them, with all of saved. */
