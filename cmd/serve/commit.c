@@ -17,15 +17,22 @@ struct commits {
 	struct dl_errands *errands;
 	struct dl_pool *pool; /* that writes; the merges' has other work */
 	int busy;	      /* the errand is under way, with: */
-	struct dl_store_write files;
+	struct held *held;    /* n of P */
+	size_t n;
 	struct dl_sync_saved saved;
 	struct dl_err why; /* code 0: they are written */
-	/* merged and not committed, in order: the first is the errand's */
+	/* merged, and the core has not heard of it, in order */
 	uint32_t *queue;
-	size_t n;
-	unsigned char *queued; /* P flags */
-	int64_t at;	       /* the next try; INT64_MAX: none has failed */
-	int told;	       /* said that it fails */
+	size_t queued;
+	unsigned char *waits; /* P flags: it is in the queue */
+	/* told of, and not committed */
+	unsigned char *loose; /* P flags */
+	uint64_t merges;
+	struct dl_sync_saved latest; /* when the core heard of the last */
+	int finish;		     /* even if they are few */
+	int64_t at; /* the next try; INT64_MAX: none has failed */
+	int said;   /* that it fails */
+	int telling;
 };
 
 int commits_begin(struct server *s, struct dl_err *e)
@@ -39,10 +46,12 @@ int commits_begin(struct server *s, struct dl_err *e)
 		free(c);
 		return e->code;
 	}
-	/* Values and momentum at once. */
+	/* One hashes, the other writes. */
 	c->pool = dl_pool_new(s->options->sync.threads == 1 ? 1 : 2);
+	c->held = dl_alloc_array(fragments, sizeof *c->held);
 	c->queue = dl_alloc_array(fragments, sizeof *c->queue);
-	c->queued = dl_alloc(fragments);
+	c->waits = dl_alloc(fragments);
+	c->loose = dl_alloc(fragments);
 	c->at = INT64_MAX;
 	s->commits = c;
 	return 0;
@@ -54,8 +63,11 @@ void commits_end(struct commits *c)
 		return;
 	dl_errands_free(c->errands);
 	dl_pool_free(c->pool);
+	dl_sync_saved_release(&c->latest);
+	free(c->held);
 	free(c->queue);
-	free(c->queued);
+	free(c->waits);
+	free(c->loose);
 	free(c);
 }
 
@@ -63,32 +75,17 @@ void commits_add(struct server *s, uint32_t p)
 {
 	struct commits *c = s->commits;
 
-	c->queue[c->n++] = p;
-	c->queued[p] = 1;
+	c->queue[c->queued++] = p;
+	c->waits[p] = 1;
 }
 
 int commits_has(const struct server *s, uint32_t p)
 {
-	return s->commits->queued[p];
+	return s->commits->waits[p];
 }
 
-static void write_files(struct dl_errand *errand)
-{
-	struct commits *c = (void *)errand;
-
-	dl_store_write(
-		c->server->globals.store, c->pool, &c->files, &c->why);
-}
-
-static void fail(struct commits *c)
-{
-	if (!c->told)
-		cmd_warn("%s: cannot commit, trying again", c->why.text);
-	c->told = 1;
-	c->at = dl_now() + pause_after;
-}
-
-/* It is committed: the core may decide at once to merge that fragment again. */
+/* Of the first merge that waits. The core may decide at once to merge that
+ * fragment again. */
 static void tell(struct commits *c)
 {
 	struct server *s = c->server;
@@ -99,48 +96,138 @@ static void tell(struct commits *c)
 		.version = dl_sync_version(s->core, p),
 		.loss = NAN};
 
-	c->n--;
-	memmove(c->queue, c->queue + 1, c->n * sizeof *c->queue);
-	c->queued[p] = 0;
-	c->told = 0;
-	c->at = INT64_MAX;
+	c->queued--;
+	memmove(c->queue, c->queue + 1, c->queued * sizeof *c->queue);
+	c->waits[p] = 0;
 	ev.version.number++;
 	server_event(s, &ev);
+}
+
+static int is_strict(const struct commits *c)
+{
+	return c->server->options->commit == 1;
+}
+
+/* HEAD is of the moment at which the core hears of a merge: the first that
+ * waits. */
+static void save(struct commits *c, struct dl_sync_saved *saved)
+{
+	dl_sync_saved_release(saved);
+	dl_sync_save(c->server->core, c->queue[0], saved);
+}
+
+static void tell_all(struct commits *c)
+{
+	if (c->telling)
+		return;
+	c->telling = 1;
+	while (c->queued) {
+		c->loose[c->queue[0]] = 1;
+		c->merges++;
+		save(c, &c->latest);
+		tell(c);
+	}
+	c->telling = 0;
+}
+
+static void write_files(struct dl_errand *errand)
+{
+	struct commits *c = (void *)errand;
+	const struct dl_store *store = c->server->globals.store;
+
+	for (size_t i = 0; !c->why.code && i < c->n; i++)
+		dl_store_write(store, c->pool, &c->held[i].files, &c->why);
+}
+
+static void name_files(struct commits *c)
+{
+	struct server *s = c->server;
+	struct dl_store_write *files = dl_alloc_array(c->n, sizeof *files);
+
+	for (size_t i = 0; i < c->n; i++)
+		files[i] = c->held[i].files;
+	if (is_strict(c))
+		save(c, &c->saved);
+	/* What has led to a merge is on the tape before HEAD is: with all
+	 * pushes that were recorded, also after a power cut. */
+	server_save_tape(s, s->options->record != NULL);
+	dl_store_write_end(s->globals.store, files, c->n, &c->saved, &c->why);
+	free(files);
+}
+
+static void let_go(struct commits *c)
+{
+	for (size_t i = 0; i < c->n; i++)
+		globals_let_go(&c->server->globals, &c->held[i]);
+	dl_sync_saved_release(&c->saved);
+}
+
+/* All of it is still to be committed. */
+static void fail(struct commits *c)
+{
+	if (!c->said)
+		cmd_warn("%s: cannot commit, trying again", c->why.text);
+	c->said = 1;
+	c->at = dl_now() + pause_after;
+	for (size_t i = 0; !is_strict(c) && i < c->n; i++) {
+		c->loose[c->held[i].files.p] = 1;
+		c->merges = c->server->options->commit;
+	}
 }
 
 static void written(struct dl_errand *errand)
 {
 	struct commits *c = (void *)errand;
-	struct server *s = c->server;
 
 	c->busy = 0;
-	if (!errand->dropped && !c->why.code) {
-		/* What has led to a merge is on the tape before HEAD is: with
-		 * all pushes that were recorded, also after a power cut. */
-		server_save_tape(s, s->options->record != NULL);
-		dl_store_write_end(s->globals.store, &c->files, 1, &c->saved,
-			&c->why);
-	}
-	dl_sync_saved_release(&c->saved);
+	if (!errand->dropped && !c->why.code)
+		name_files(c);
+	let_go(c);
 	if (errand->dropped)
 		return;
-	if (c->why.code)
+	if (c->why.code) {
 		fail(c);
-	else
+		return;
+	}
+	c->said = 0;
+	c->at = INT64_MAX;
+	if (is_strict(c))
 		tell(c);
+	else
+		commits_work(c->server, dl_now());
 }
 
+static void hold(struct commits *c, uint32_t p)
+{
+	struct held *h = &c->held[c->n++];
+
+	globals_hold(&c->server->globals, p, h);
+	if (!c->why.code)
+		dl_store_write_begin(c->server->globals.store, &h->files,
+			&c->saved, &c->why);
+}
+
+/* The next merge that waits; or else all that were told of. */
 static void begin(struct commits *c)
 {
 	struct server *s = c->server;
-	uint32_t p = c->queue[0];
 
 	c->errand = (struct dl_errand){.run = write_files, .done = written};
 	c->why = (struct dl_err){0};
-	dl_sync_save(s->core, p, &c->saved);
-	if (globals_commit_begin(
-		    &s->globals, p, &c->files, &c->saved, &c->why)) {
-		dl_sync_saved_release(&c->saved);
+	c->n = 0;
+	if (is_strict(c)) {
+		save(c, &c->saved);
+		hold(c, c->queue[0]);
+	} else {
+		dl_sync_saved_copy(&c->latest, &c->saved);
+	}
+	for (uint32_t p = 0; p < s->layout->fragments; p++)
+		if (c->loose[p])
+			hold(c, p);
+	memset(c->loose, 0, s->layout->fragments);
+	c->merges = 0;
+	if (c->why.code) {
+		let_go(c);
 		fail(c);
 		return;
 	}
@@ -148,11 +235,23 @@ static void begin(struct commits *c)
 	dl_errands_add(c->errands, &c->errand);
 }
 
+static int is_due(const struct commits *c)
+{
+	if (is_strict(c))
+		return c->queued > 0;
+	return c->merges >= (c->finish ? 1 : c->server->options->commit);
+}
+
 void commits_work(struct server *s, int64_t now)
 {
 	struct commits *c = s->commits;
 
-	if (!c->n || c->busy || (c->at != INT64_MAX && now < c->at))
+	if (!is_strict(c))
+		tell_all(c);
+	if (c->busy || !is_due(c) || (c->at != INT64_MAX && now < c->at))
+		return;
+	/* Values are newer than what was told of, within what tells. */
+	if (!is_strict(c) && c->queued)
 		return;
 	begin(c);
 }
@@ -161,11 +260,15 @@ int64_t commits_wake(const struct server *s)
 {
 	const struct commits *c = s->commits;
 
-	return c->n && !c->busy ? c->at : INT64_MAX;
+	return !c->busy && is_due(c) ? c->at : INT64_MAX;
 }
 
 void commits_finish(struct server *s)
 {
+	struct commits *c = s->commits;
+
+	c->finish = 1;
 	commits_work(s, INT64_MAX);
-	dl_errands_wait(s->commits->errands);
+	dl_errands_wait(c->errands);
+	c->finish = 0;
 }

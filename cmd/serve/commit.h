@@ -1,7 +1,8 @@
 /*
- * Commits: what was merged is written by a thread while rounds of other
- * fragments go on; when HEAD names it the core hears of it, and through the
- * core everybody. One at a time, in the order of the merges.
+ * Commits: what was merged is written by a thread while rounds go on, one
+ * commit at a time. Once HEAD names a merge the core hears of it, and through
+ * the core everybody; with --commit it is told of at once, and HEAD names what
+ * there is after so many of them.
  */
 #ifndef CMD_SERVE_COMMIT_H
 #define CMD_SERVE_COMMIT_H
@@ -17,13 +18,14 @@ int commits_begin(struct server *s, struct dl_err *e);
 /* Gives up those that are not done yet. */
 void commits_end(struct commits *c);
 
-/* Fragment p was merged: till it is committed nobody is told of it. */
+/* Fragment p was merged. */
 void commits_add(struct server *s, uint32_t p);
+/* It was, and the core has not heard of it: nobody is to be told. */
 int commits_has(const struct server *s, uint32_t p);
-/* Starts the next; one that failed is tried again after a pause. */
+/* Starts what is due; what has failed is tried again after a pause. */
 void commits_work(struct server *s, int64_t now);
 int64_t commits_wake(const struct server *s);
-/* Waits for all, unless one fails. */
+/* Commits all, and waits for it, unless that fails. */
 void commits_finish(struct server *s);
 
 #endif

@@ -12,6 +12,7 @@ enum {
 	FROM,
 	TAPE,
 	RECORD,
+	COMMIT,
 	CHECKPOINT,
 	CHECKPOINT_EVERY,
 	CHECKPOINT_KEEP,
@@ -31,6 +32,7 @@ static const struct option longs[] = {
 	{"from", required_argument, NULL, FROM},
 	{"tape", required_argument, NULL, TAPE},
 	{"record", required_argument, NULL, RECORD},
+	{"commit", required_argument, NULL, COMMIT},
 	{"checkpoint", required_argument, NULL, CHECKPOINT},
 	{"checkpoint-every", required_argument, NULL, CHECKPOINT_EVERY},
 	{"checkpoint-keep", required_argument, NULL, CHECKPOINT_KEEP},
@@ -93,6 +95,9 @@ static void read_option(struct serve_options *o, int opt)
 	case RECORD:
 		o->record = optarg;
 		break;
+	case COMMIT:
+		o->commit = cmd_u64("--commit", optarg, 1, UINT32_MAX);
+		break;
 	case CHECKPOINT:
 		o->checkpoint.folder = optarg;
 		break;
@@ -145,7 +150,9 @@ void serve_options_read(struct serve_options *o, int argc, char **argv)
 	int opt;
 
 	*o = (struct serve_options){
-		.learners = LEARNERS, .data = {.streams = STREAMS}};
+		.commit = 1,
+		.learners = LEARNERS,
+		.data = {.streams = STREAMS}};
 	sync_options_begin(&o->sync, argc, argv, shorts, longs);
 	while ((opt = getopt_long(argc, argv, shorts, longs, NULL)) != -1)
 		read_option(o, opt);
@@ -161,6 +168,9 @@ void serve_options_read(struct serve_options *o, int argc, char **argv)
 	link_set_up(o->listen, o->listens, &o->tcp);
 	check_session(o);
 	check_checkpoint(&o->checkpoint);
+	if (o->record && o->commit > 1)
+		cmd_usage("--record: a merge that is not committed cannot be "
+			  "made again, --commit is 1 with it");
 	data_check(&o->data);
 	o->key = key_use_to_listen(o->key_file, o->listen, o->listens);
 }

@@ -29,6 +29,7 @@ struct serve_options {
 	uint64_t learners;	/* connected at once, at most */
 	const char *record;	/* a folder; NULL: pushes are not kept */
 	struct checkpoint_options checkpoint;
+	uint64_t commit; /* after so many merges; 1: before each is told of */
 	struct dl_address listen[LISTEN_MAX];
 	size_t listens;
 	struct dl_tcp tcp;	  /* of those that are tcp */

@@ -93,6 +93,7 @@ static void finish_run(struct server *s)
 	struct dl_err e;
 
 	notify_stopping();
+	commits_finish(s);
 	if (output && globals_write_model(&s->globals, output, &e))
 		s->code = cmd_fail(&e);
 	peers_bye(s, PEER_ENDER, DL_BYE_DONE, now);

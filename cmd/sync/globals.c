@@ -29,6 +29,7 @@ static void allocate(struct globals *g, const struct sync_options *o)
 	g->error = dl_alloc_array(n, sizeof *g->error);
 	g->update = dl_alloc_array(n, sizeof *g->update);
 	g->alike = dl_alloc_array(n, sizeof *g->alike);
+	g->held = dl_alloc_array(n, sizeof *g->held);
 	shelf_init(&g->shelf, layout);
 	pushes_init(&g->pushes, g->pool, &g->shelf, layout, g->segment,
 		g->segments);
@@ -121,6 +122,7 @@ void globals_close(struct globals *g)
 	free(g->error);
 	free(g->update);
 	free(g->alike);
+	free(g->held);
 	shelf_release(&g->shelf);
 	dl_pool_free(g->pool);
 	dl_store_close(g->store);
@@ -149,6 +151,46 @@ static void keep_values(
 	shared_retire(made ? now : next);
 	if (made)
 		g->values[p] = next;
+}
+
+void globals_hold(struct globals *g, uint32_t p, struct held *h)
+{
+	h->values = shared_read(g->values[p]);
+	h->files = (struct dl_store_write){
+		.p = p, .data = {h->values->data, g->momentum[p], g->error[p]}};
+	h->left = 0;
+	g->held[p] = h;
+}
+
+void globals_let_go(struct globals *g, struct held *h)
+{
+	uint32_t p = h->files.p;
+
+	shared_done(h->values);
+	if (!h->left) {
+		g->held[p] = NULL;
+		return;
+	}
+	shelf_give(&g->shelf, p, (float *)h->files.data[DL_STORE_MOMENTUM]);
+	shelf_give(&g->shelf, p, (float *)h->files.data[DL_STORE_ERROR]);
+}
+
+static float *copy(struct globals *g, uint32_t p, const float *x)
+{
+	return x ? memcpy(shelf_take(&g->shelf, p), x,
+			   shelf_bytes(&g->shelf, p))
+		 : NULL;
+}
+
+/* Momentum and error are changed in place, unless somebody holds them. */
+static void leave_held(struct globals *g, uint32_t p)
+{
+	if (!g->held[p])
+		return;
+	g->held[p]->left = 1;
+	g->held[p] = NULL;
+	g->momentum[p] = copy(g, p, g->momentum[p]);
+	g->error[p] = copy(g, p, g->error[p]);
 }
 
 static int merge(struct globals *g, const struct dl_sync_action *a,
@@ -228,21 +270,13 @@ int globals_merge(
 	struct update *update = &g->update[p];
 
 	g->alike[p] = (struct dl_alike)DL_ALIKE_UNKNOWN;
+	leave_held(g, p);
 	shared_retire(update->data);
 	*update = (struct update){
 		.base = {a->version.epoch, a->version.number - 1},
 		.version = a->version};
 	return g->quant.codec == DL_CODEC_F32 ? step_whole(g, a, e)
 					      : step_narrow(g, a, e);
-}
-
-int globals_commit_begin(const struct globals *g, uint32_t p,
-	struct dl_store_write *w, const struct dl_sync_saved *saved,
-	struct dl_err *e)
-{
-	*w = (struct dl_store_write){.p = p,
-		.data = {globals_values(g, p), g->momentum[p], g->error[p]}};
-	return dl_store_write_begin(g->store, w, saved, e);
 }
 
 int globals_commit(struct globals *g, uint32_t p,

@@ -32,6 +32,7 @@ struct globals {
 	float **error;		     /* P: what updates owe; NULL: nothing */
 	struct update *update;	     /* P: the newest of this process */
 	struct dl_alike *alike;	     /* P: what was merged last */
+	struct held **held;	     /* P: by whom; NULL: nobody */
 	struct pushes pushes;
 	struct shelf shelf;
 };
@@ -47,6 +48,16 @@ int globals_load(struct globals *g, uint32_t p, struct dl_err *e);
 int globals_load_all(struct globals *g, struct dl_err *e);
 void globals_close(struct globals *g);
 
+/* Fragment p as it is: what is in files stays so, whatever is merged, until it
+ * is let go. */
+struct held {
+	struct dl_store_write files;
+	struct shared *values; /* private from here */
+	int left; /* the next merge has left momentum and error behind */
+};
+void globals_hold(struct globals *g, uint32_t p, struct held *h);
+void globals_let_go(struct globals *g, struct held *h);
+
 /* The values of fragment p; they move with its next merge. */
 const float *globals_values(const struct globals *g, uint32_t p);
 
@@ -57,11 +68,7 @@ const float *globals_values(const struct globals *g, uint32_t p);
  */
 int globals_merge(
 	struct globals *g, const struct dl_sync_action *a, struct dl_err *e);
-/* Commits fragment p with saved, which is dl_sync_save's for it; or begins to,
- * and w is to be written before its next merge (state/store_write.h). */
-int globals_commit_begin(const struct globals *g, uint32_t p,
-	struct dl_store_write *w, const struct dl_sync_saved *saved,
-	struct dl_err *e);
+/* Commits fragment p with saved, which is dl_sync_save's for it. */
 int globals_commit(struct globals *g, uint32_t p,
 	const struct dl_sync_saved *saved, struct dl_err *e);
 

@@ -39,7 +39,9 @@ void sync_note(struct dl_tape *tape, const struct dl_sync_event *ev,
 		dl_store_files(g->store, ev->fragment);
 	struct dl_tape_made made;
 
-	if (ev->kind != DL_EV_MERGED) {
+	/* What is not committed yet has no files. */
+	if (ev->kind != DL_EV_MERGED ||
+		dl_version_cmp(files->made, ev->version) != 0) {
 		dl_tape_event(tape, ev, NULL, wall);
 		return;
 	}

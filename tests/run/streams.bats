@@ -93,7 +93,7 @@ needs_python() {
 }
 
 @test "streams leave descriptors for files and for others" {
-	ulimit -S -n 48
+	ulimit -S -n 50
 	syncer -v --streams 16
 	ulimit -S -n 256
 	for name in ann bob cat; do
@@ -110,7 +110,7 @@ needs_python() {
 }
 
 @test "who finds no descriptor is turned away, and the run goes on" {
-	ulimit -S -n 24
+	ulimit -S -n 26
 	syncer -v
 	ulimit -S -n 256
 	learner ann

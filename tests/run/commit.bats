@@ -1,0 +1,87 @@
+#!/usr/bin/env bats
+# --commit: what is told of before it is committed, and what a crash takes.
+
+load run.bash
+
+setup() {
+	run_setup
+}
+
+teardown() {
+	run_teardown
+}
+
+# newest: of each fragment the version that was merged last, by the tape.
+newest() {
+	sed -n 's/.*"event":"merged".*"fragment":\([0-9]*\).*"version":"\([0-9.]*\)".*/\1.\2/p' \
+		tape | awk -F . '{ last[$1] = $0 } END { for (p in last) print last[p] }' |
+		sort
+}
+
+@test "many merges are one commit, and a signal commits the last" {
+	syncer --commit 5
+	learner ann
+	wait_for has 12 '"merged"' tape
+	[ "$(find store/global -type f | wc -l)" -le 6 ]
+	kill "${pid[syncer]}"
+	ends syncer
+	ls store/global >global
+	ls store/momentum | cmp global -
+	newest | cmp - global
+	! grep '"merged"' tape | grep '"values"'
+	dl-sync replay tape >made
+	syncer --commit 5
+	wait_for has 2 '"join".*"ann"' tape
+	wait_for has 20 '"merged"' tape
+	dl-sync end "$link"
+	ends syncer
+	ends ann
+	is_better
+	newest | cmp - <(ls store/global)
+	dl-sync replay -q tape
+}
+
+@test "what a crash takes is made anew" {
+	syncer --commit 10000
+	learner ann
+	learner ben
+	wait_for has 9 '"merged"' tape
+	ls store/global | cmp - <(printf '%s.1.0\n' 0 1 2)
+	kill_hard syncer
+	syncer --commit 10000
+	wait_for has 2 '"join".*"ann"' tape
+	wait_for has 2 '"join".*"ben"' tape
+	before=$(grep -c '"merged"' tape)
+	wait_for has $((before + 9)) '"merged"' tape
+	dl-sync end "$link"
+	ends syncer
+	ends ann
+	ends ben
+	is_better
+	newest | cmp - <(ls store/global)
+	run dl-sync replay -q tape
+	[ "$status" -eq 1 ]
+}
+
+@test "updates in a narrow codec, with what they owe" {
+	syncer --commit 4 --global int4
+	learner ann
+	wait_for has 12 '"merged"' tape
+	kill "${pid[syncer]}"
+	ends syncer
+	newest | cmp - <(ls store/error)
+	syncer --commit 4 --global int4
+	wait_for has 2 '"join".*"ann"' tape
+	wait_for has 20 '"merged"' tape
+	dl-sync end "$link"
+	ends syncer
+	ends ann
+	is_better
+}
+
+@test "pushes are recorded to make each merge again" {
+	run dl-sync serve --store store --listen "$link" --record pushes \
+		--tape tape --commit 2 m/model.safetensors
+	[ "$status" -eq 64 ]
+	[[ "$output" == *"--commit"* ]]
+}
