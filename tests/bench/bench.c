@@ -22,12 +22,23 @@ static double seconds(const struct timeval *t)
 	return (double)t->tv_sec + (double)t->tv_usec * 1e-6;
 }
 
-double bench_now(void)
+static int is_cpu(void)
 {
 	const char *name = getenv("BENCH_CLOCK");
+
+	return name && !strcmp(name, "cpu");
+}
+
+double bench_others(double cpu)
+{
+	return is_cpu() ? cpu : 0;
+}
+
+double bench_now(void)
+{
 	struct rusage of;
 
-	if (!name || strcmp(name, "cpu") != 0)
+	if (!is_cpu())
 		return now(CLOCK_MONOTONIC);
 	getrusage(RUSAGE_CHILDREN, &of);
 	return now(CLOCK_PROCESS_CPUTIME_ID) + seconds(&of.ru_utime) +

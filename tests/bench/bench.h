@@ -38,6 +38,9 @@ void bench_compare(const struct bench *b, bench_fn *product, bench_fn *limit,
 void bench_took(double seconds);
 /* Seconds of the clock that turns are measured by. */
 double bench_now(void);
+/* Seconds by which what goes on in another process counts, of the CPU that it
+ * took: none when turns are measured by what time they take. */
+double bench_others(double cpu);
 
 /* What cannot be measured ends the bench: not 0 with the reason. */
 void bench_need(int fine, const char *what);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -88,18 +89,23 @@ static void free_all(void)
 static void start_syncer(struct crew *c)
 {
 	char sh[] = "sh", opt[] = "-c";
+	char *commit = c->options.commit
+			       ? dl_sprintf("--commit %u", c->options.commit)
+			       : NULL;
 	char *line = dl_sprintf("exec ./dl-sync serve -q --insecure --dead 1h "
 				"--store '%s/store' --tape '%s/tape' "
 				"--listen %s --fragments %u -H %u --quorum %u "
-				"--min-h 0 --global %s '%s/model'",
+				"--min-h 0 --global %s %s '%s/model'",
 		c->folder, c->folder, c->link, c->options.fragments,
 		c->options.fragments, c->options.learners,
-		dl_codec_name(c->options.codec), c->folder);
+		dl_codec_name(c->options.codec), commit ? commit : "",
+		c->folder);
 	char *const command[] = {sh, opt, line, NULL};
 	extern char **environ;
 	struct dl_err e;
 
 	bench_need(!dl_spawn(command, environ, NULL, &c->syncer, &e), e.text);
+	free(commit);
 	free(line);
 }
 
@@ -309,7 +315,7 @@ struct crew *crew_new(const struct crew_options *o)
 
 double crew_sync(struct crew *c)
 {
-	double from = bench_now();
+	double from = bench_now(), others = crew_cost(c).cpu;
 
 	c->first = 0;
 	for (unsigned i = 0; i < c->n; i++)
@@ -326,7 +332,7 @@ double crew_sync(struct crew *c)
 		}
 	c->clock += c->options.fragments;
 	work(c, c->options.fragments);
-	return bench_now() - from;
+	return bench_now() - from + bench_others(crew_cost(c).cpu - others);
 }
 
 /* When the last push was whole, as the tape has it. */
@@ -356,16 +362,18 @@ double crew_latency(struct crew *c)
 struct crew_cost crew_cost(const struct crew *c)
 {
 	char *path = dl_sprintf("/proc/%ld/stat", (long)c->syncer);
-	unsigned long user = 0, system = 0;
 	struct crew_cost cost = {0, 0};
 	FILE *f = fopen(path, "r");
+	struct timespec cpu;
+	clockid_t clock;
 
-	bench_need(f && fscanf(f,
-				"%*d %*s %*c %*d %*d %*d %*d %*d %*u %ld %*u "
-				"%*u %*u %lu %lu",
-				&cost.faults, &user, &system) == 3,
+	bench_need(f &&
+			   fscanf(f, "%*d %*s %*c %*d %*d %*d %*d %*d %*u %ld",
+				   &cost.faults) == 1 &&
+			   !clock_getcpuclockid(c->syncer, &clock) &&
+			   !clock_gettime(clock, &cpu),
 		path);
-	cost.cpu = (double)(user + system) / (double)sysconf(_SC_CLK_TCK);
+	cost.cpu = (double)cpu.tv_sec + (double)cpu.tv_nsec * 1e-9;
 	fclose(f);
 	free(path);
 	return cost;

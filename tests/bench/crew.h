@@ -15,6 +15,7 @@ struct crew_options {
 	uint32_t fragments;
 	size_t elements;     /* of a fragment */
 	enum dl_codec codec; /* of pushes and globals */
+	unsigned commit;     /* after so many merges; 0: as it comes */
 };
 
 struct crew;

@@ -4,7 +4,8 @@
  * codes both ways beside f32; the sync latency of a fragment, from the last
  * byte of the last push to the first of what is made of it, beside the merge
  * alone and the bare sending; and the syncer's page faults a round, beside ten.
- * What is committed goes to memory (/dev/shm).
+ * What is committed goes to memory (/dev/shm); once more with --commit of ten
+ * times the fragments.
  */
 #include "base/mem.h"
 #include "bench.h"
@@ -15,12 +16,12 @@
 
 #include <stdlib.h>
 
-enum { CREW = 8, FRAGMENTS = 24 };
+enum { CREW = 8, FRAGMENTS = 24, MANY = 240 };
 static const size_t elements = ((size_t)256 << 20) / 4 / FRAGMENTS;
 static const size_t one = 2500000; /* 10 MB */
 
 struct sync {
-	struct crew *f32, *int4, *alone;
+	struct crew *f32, *int4, *loose, *alone;
 	struct dl_pool *pool;
 	struct dl_contribution from[CREW];
 	float *delta, *theta, *momentum;
@@ -40,6 +41,13 @@ static void sync_int4(void *ctx)
 	struct sync *s = ctx;
 
 	bench_took(crew_sync(s->int4));
+}
+
+static void sync_loose(void *ctx)
+{
+	struct sync *s = ctx;
+
+	bench_took(crew_sync(s->loose));
 }
 
 static void sync_raw(void *ctx)
@@ -144,17 +152,56 @@ static void twentieth(void *ctx)
 	bench_took(0.05);
 }
 
-static struct crew *start(
-	unsigned learners, uint32_t fragments, size_t n, enum dl_codec codec)
+static struct crew *start(unsigned learners, uint32_t fragments, size_t n,
+	enum dl_codec codec, unsigned commit)
 {
-	return crew_new(&(struct crew_options){learners, fragments, n, codec});
+	return crew_new(
+		&(struct crew_options){learners, fragments, n, codec, commit});
+}
+
+static void measure_whole(struct sync *s)
+{
+	const double bytes =
+		2.0 * CREW * FRAGMENTS * (double)elements * sizeof(float);
+	const struct bench b = {
+		.unit = "GB/s", .amount = bytes * 1e-9, .turns = 5};
+
+	s->f32 = start(CREW, FRAGMENTS, elements, DL_CODEC_F32, 0);
+	bench_compare(&b, sync_f32, sync_raw, s,
+		"sync 256 MiB x %d, beside sockets", CREW);
+	s->int4 = start(CREW, FRAGMENTS, elements, DL_CODEC_INT4, 0);
+	bench_compare(
+		&b, sync_int4, sync_f32, s, "sync int4 both ways, beside f32");
+	crew_free(s->int4);
+	s->loose = start(CREW, FRAGMENTS, elements, DL_CODEC_F32, MANY);
+	bench_compare(&b, sync_loose, sync_f32, s,
+		"sync --commit %d, beside each merge", MANY);
+	crew_free(s->loose);
+	crew_free(s->f32);
+}
+
+static void measure_latency(struct sync *s)
+{
+	const struct bench b = {.unit = "1/s", .amount = 1, .turns = 15};
+
+	init_merge(s);
+	s->alone = start(CREW, 1, one, DL_CODEC_F32, 0);
+	bench_compare(&b, latency, merge_and_send, s, "sync latency 10 MB x %d",
+		CREW);
+	bench_compare(&b, faults, ten, s, "page faults of a round, beside ten");
+	crew_free(s->alone);
+	s->alone = start(CREW, 1, one, DL_CODEC_F32, MANY);
+	bench_compare(&b, latency, merge_and_send, s,
+		"sync latency 10 MB x %d, --commit %d", CREW, MANY);
+	crew_free(s->alone);
+	release_merge(s);
 }
 
 static void measure_idle(struct sync *s, unsigned learners, bench_fn *limit)
 {
 	const struct bench b = {.unit = "a core", .amount = 1, .turns = 5};
 
-	s->alone = start(learners, 1, 1000, DL_CODEC_F32);
+	s->alone = start(learners, 1, 1000, DL_CODEC_F32, 0);
 	bench_compare(
 		&b, idle, limit, s, "idle syncers of %u learners", learners);
 	crew_free(s->alone);
@@ -162,29 +209,10 @@ static void measure_idle(struct sync *s, unsigned learners, bench_fn *limit)
 
 int main(void)
 {
-	const double bytes =
-		2.0 * CREW * FRAGMENTS * (double)elements * sizeof(float);
-	const struct bench whole = {
-		.unit = "GB/s", .amount = bytes * 1e-9, .turns = 5};
-	const struct bench round = {.unit = "1/s", .amount = 1, .turns = 15};
 	struct sync s = {.pool = NULL};
 
-	s.f32 = start(CREW, FRAGMENTS, elements, DL_CODEC_F32);
-	bench_compare(&whole, sync_f32, sync_raw, &s,
-		"sync 256 MiB x %d, beside sockets", CREW);
-	s.int4 = start(CREW, FRAGMENTS, elements, DL_CODEC_INT4);
-	bench_compare(&whole, sync_int4, sync_f32, &s,
-		"sync int4 both ways, beside f32");
-	crew_free(s.f32);
-	crew_free(s.int4);
-	init_merge(&s);
-	s.alone = start(CREW, 1, one, DL_CODEC_F32);
-	bench_compare(&round, latency, merge_and_send, &s,
-		"sync latency 10 MB x %d", CREW);
-	bench_compare(
-		&round, faults, ten, &s, "page faults of a round, beside ten");
-	crew_free(s.alone);
-	release_merge(&s);
+	measure_whole(&s);
+	measure_latency(&s);
 	measure_idle(&s, 64, hundredth);
 	measure_idle(&s, 256, twentieth);
 	return 0;
