@@ -3,6 +3,7 @@
 
 #include "cmd/cmd.h"
 #include "cmd/dl-train.h"
+#include "train/blas.h"
 
 enum { HOLD_OUT = 256, CONFIG };
 
@@ -61,8 +62,10 @@ int train_eval(int argc, char **argv)
 		}
 	if (argc - optind < 2)
 		cmd_usage("eval: a model and its data");
-	rc = train_job_open(&j, argv[optind], config, argv + optind + 1,
-		(size_t)(argc - optind - 1), held_out, &o, &e);
+	rc = dl_blas_load(&e);
+	if (!rc)
+		rc = train_job_open(&j, argv[optind], config, argv + optind + 1,
+			(size_t)(argc - optind - 1), held_out, &o, &e);
 	if (rc)
 		return cmd_fail(&e);
 	rc = report(&j);

@@ -8,6 +8,7 @@
 #include "cmd/cmd.h"
 #include "cmd/dl-train.h"
 #include "cmd/status.h"
+#include "train/blas.h"
 #include "train/lead.h"
 #include "train/pace.h"
 #include "train/store.h"
@@ -321,7 +322,9 @@ int train_run(int argc, char **argv)
 		read_option(&r, opt);
 	if (argc - optind < 2)
 		cmd_usage("run: a model and its data");
-	rc = dl_ranks_join(&r.training.ranks, &e);
+	rc = dl_blas_load(&e);
+	if (!rc)
+		rc = dl_ranks_join(&r.training.ranks, &e);
 	if (rc)
 		return cmd_fail(&e);
 	rank = dl_ranks_rank(r.training.ranks);

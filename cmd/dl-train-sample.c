@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "cmd/cmd.h"
 #include "cmd/dl-train.h"
+#include "train/blas.h"
 #include "train/sample.h"
 #include "train/store.h"
 
@@ -80,7 +81,7 @@ static int sample(const char *model, const char *config, const struct choice *o)
 	float *values;
 	int rc;
 
-	if (dl_store_read_config(&c, config, model, &e))
+	if (dl_blas_load(&e) || dl_store_read_config(&c, config, model, &e))
 		return cmd_fail(&e);
 	if (c.vocab > 256) {
 		cmd_warn("%s: its tokens are not bytes", model);

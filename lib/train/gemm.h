@@ -8,12 +8,15 @@
 #include <cblas.h>
 #include <stddef.h>
 
+/* As cblas_sgemm, by dl_blas_load (blas.h). */
+extern __typeof__(cblas_sgemm) *dl_blas_sgemm;
+
 /* c [m, n] = a [m, k] times b [n, k] transposed: a layer forwards. */
 static inline void dl_gemm_nt(size_t m, size_t n, size_t k, const float *a,
 	size_t lda, const float *b, size_t ldb, float more, float *c,
 	size_t ldc)
 {
-	cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)m, (int)n,
+	dl_blas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)m, (int)n,
 		(int)k, 1, a, (int)lda, b, (int)ldb, more, c, (int)ldc);
 }
 
@@ -22,7 +25,7 @@ static inline void dl_gemm_nn(size_t m, size_t n, size_t k, const float *a,
 	size_t lda, const float *b, size_t ldb, float more, float *c,
 	size_t ldc)
 {
-	cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)m, (int)n,
+	dl_blas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)m, (int)n,
 		(int)k, 1, a, (int)lda, b, (int)ldb, more, c, (int)ldc);
 }
 
@@ -31,7 +34,7 @@ static inline void dl_gemm_tn(size_t m, size_t n, size_t k, const float *a,
 	size_t lda, const float *b, size_t ldb, float more, float *c,
 	size_t ldc)
 {
-	cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)m, (int)n,
+	dl_blas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)m, (int)n,
 		(int)k, 1, a, (int)lda, b, (int)ldb, more, c, (int)ldc);
 }
 

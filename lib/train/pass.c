@@ -1,6 +1,5 @@
 #include "train/pass.h"
 
-#include <cblas.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -96,7 +95,6 @@ struct dl_pass *dl_pass_new(const struct dl_llama *m, size_t sequences)
 	const struct dl_config *c = &m->config;
 	struct dl_pass *p = dl_alloc(sizeof(*p));
 
-	openblas_set_num_threads(1);
 	p->m = m;
 	p->k = dl_train_kernels();
 	p->sequences = clamp(ROWS / c->context, sequences);
@@ -126,11 +124,6 @@ void dl_pass_free(struct dl_pass *p)
 	free(p->ids);
 	free(p->targets);
 	free(p);
-}
-
-size_t dl_pass_bytes(const struct dl_pass *p)
-{
-	return p->used * sizeof(float);
 }
 
 /* From the layer's input to the next one's. */

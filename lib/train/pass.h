@@ -1,7 +1,7 @@
 /*
  * A pass through the model, forwards and back, over a few sequences at a time.
- * All it needs is placed once, in one arena; nothing is allocated a step. BLAS
- * is told to run each product on the thread that asks for it.
+ * All it needs is placed once, in one arena; nothing is allocated a step.
+ * dl_blas_load comes first.
  */
 #ifndef DL_TRAIN_PASS_H
 #define DL_TRAIN_PASS_H
@@ -21,8 +21,7 @@ struct dl_batch {
  * at once, at most `sequences`; larger batches go through in parts.
  */
 struct dl_pass *dl_pass_new(const struct dl_llama *m, size_t sequences);
-void dl_pass_free(struct dl_pass *p);	       /* NULL is fine */
-size_t dl_pass_bytes(const struct dl_pass *p); /* of its arena */
+void dl_pass_free(struct dl_pass *p); /* NULL is fine */
 
 /* The summed cross entropy of b, in nats, under values (m->size numbers). */
 double dl_pass_loss(

@@ -25,6 +25,7 @@
 #include "sync/sync.h"
 #include "tensor/coded.h"
 #include "tensor/layout.h"
+#include "train/blas.h"
 #include "train/store.h"
 #include "train/training.h"
 
@@ -705,7 +706,7 @@ int main(int argc, char **argv)
 		return 64;
 	}
 	read_settings(argv + 4);
-	if (open_all(argv, &e)) {
+	if (dl_blas_load(&e) || open_all(argv, &e)) {
 		fprintf(stderr, "quality: %s\n", e.text);
 		return e.code;
 	}

@@ -8,6 +8,7 @@
 #include "reference.h"
 #include "tests/tap.h"
 #include "train/adamw.h"
+#include "train/blas.h"
 #include "train/gradient.h"
 #include "train/kernels.h"
 
@@ -301,6 +302,9 @@ static void test_levels(void)
 
 int main(void)
 {
+	struct dl_err e;
+
+	ok(!dl_blas_load(&e), "BLAS is loaded");
 	test_reference();
 	check_pass("tied", &tied, 3, 9);
 	check_pass("grouped", &grouped, 2, 150);

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "tests/tap.h"
+#include "train/blas.h"
 #include "train/export.h"
 #include "train/store.h"
 #include "train/trainer.h"
@@ -341,8 +342,10 @@ static void test_export(void)
 
 int main(void)
 {
+	struct dl_err e;
 	char *command;
 
+	ok(!dl_blas_load(&e), "BLAS is loaded");
 	if (!mkdtemp(folder))
 		return 1;
 	dl_llama_init(&m, &config);
