@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 #include "tensor/quant_bits.h"
+#include "tensor/quant_pick.h"
 #include "tensor/wide.h"
 
 /*
@@ -10,9 +11,6 @@
  */
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 	"values are read and written as they lie in memory");
-/* Bytes: codes are fetched before they are wanted, since who reads many pushes
- * at once reads too little of each for the CPU to see them coming. */
-enum { AHEAD = 2048 };
 enum { LANES = 16, PARTS = LANES / WIDE, REFITS = 3 };
 
 typedef int32_t mask __attribute__((vector_size(WIDE * sizeof(int32_t))));
@@ -303,12 +301,6 @@ INLINE void decode(enum dl_codec c, const unsigned char *in,
 	}
 }
 
-/* What a code of four bits stands for when the scale is 1. */
-INLINE int16_t number_of(unsigned code)
-{
-	return (int16_t)((int)(code ^ 8) - 8);
-}
-
 INLINE int32_t dot_bytes(
 	const unsigned char *x, const unsigned char *y, size_t bytes)
 {
@@ -462,73 +454,6 @@ static void add_bf16(double *sum, int first, const double *c,
 	add_plain(DL_CODEC_BF16, sum, first, c, from, m, n);
 }
 
-#if defined __AVX512F__
-enum { SPAN = 128 }; /* elements whose sums registers hold */
-
-/* The products of c and what 16 codes stand for at that scale. */
-INLINE void products(double c, float scale, __m512d *plus, __m512d *minus)
-{
-	const __m512 code = _mm512_setr_ps(
-		0, 1, 2, 3, 4, 5, 6, 7, -8, -7, -6, -5, -4, -3, -2, -1);
-	__m512 value = _mm512_mul_ps(code, _mm512_set1_ps(scale));
-	__m512d by = _mm512_set1_pd(c);
-
-	*plus = _mm512_mul_pd(
-		_mm512_cvtps_pd(_mm512_castps512_ps256(value)), by);
-	*minus = _mm512_mul_pd(
-		_mm512_cvtps_pd(_mm512_extractf32x8_ps(value, 1)), by);
-}
-
-/*
- * Codes of four bits have one of 16 products, which two registers hold and a
- * code picks from. n elements from element i on, 16 or SPAN, which lie in one
- * block.
- */
-INLINE void pick_int4(double *sum, int first, const double *c,
-	const struct dl_codes *from, size_t m, size_t i, size_t n)
-{
-	const __m512i low = _mm512_setr_epi64(0, 4, 8, 12, 16, 20, 24, 28);
-	const __m512i high = _mm512_setr_epi64(32, 36, 40, 44, 48, 52, 56, 60);
-	const size_t scale = 2 * (i / from->block), parts = n / WIDE;
-	__m512d v[SPAN / WIDE], plus, minus;
-
-#pragma GCC unroll 16
-	for (size_t k = 0; k < parts; k++)
-		v[k] = first ? _mm512_set1_pd(-0.0)
-			     : _mm512_loadu_pd(sum + i + k * WIDE);
-	for (size_t j = 0; j < m; j++) {
-		const unsigned char *x = from[j].codes, *s = from[j].scales;
-
-		x += i / 2;
-		__builtin_prefetch(x + AHEAD);
-		products(c[j], quant_scale(dl_le16(s + scale)), &plus, &minus);
-#pragma GCC unroll 16
-		for (size_t k = 0; k < parts; k++) {
-			__m512i code = _mm512_set1_epi64(
-				(int64_t)dl_le64(x + k / 2 * 8));
-
-			code = _mm512_srlv_epi64(code, k % 2 ? high : low);
-			v[k] = _mm512_add_pd(v[k],
-				_mm512_permutex2var_pd(plus, code, minus));
-		}
-	}
-#pragma GCC unroll 16
-	for (size_t k = 0; k < parts; k++)
-		_mm512_storeu_pd(sum + i + k * WIDE, v[k]);
-}
-
-static void add_int4(double *sum, int first, const double *c,
-	const struct dl_codes *from, size_t m, size_t n)
-{
-	size_t i = 0;
-
-	for (; from->block >= SPAN && i + SPAN <= n; i += SPAN)
-		pick_int4(sum, first, c, from, m, i, SPAN);
-	for (; i < n; i += 2 * WIDE)
-		pick_int4(sum, first, c, from, m, i, 2 * WIDE);
-}
-#endif
-
 /*
  * F16 and BF16, without branches: to nearest even; NaN stays NaN, made quiet,
  * with its high bits.
@@ -632,7 +557,7 @@ const struct dl_quant_kernels DL_QUANT_TABLE = {
 		{
 			[DL_CODEC_F32] = add_f32,
 			[DL_CODEC_BF16] = add_bf16,
-#if defined __AVX512F__
+#if defined __AVX2__
 			[DL_CODEC_INT4] = add_int4,
 #endif
 		},

@@ -18,8 +18,11 @@ enum { MOST = 19, LONGEST = 3000 };
 static unsigned char codes[MOST][4 * LONGEST], scales[MOST][LONGEST / 8];
 static double by[MOST], before[LONGEST];
 
-static void init(void)
+static void init(int odd)
 {
+	/* 0, -0, a negative one, and some that make infinite values. */
+	static const uint16_t odd_scales[] = {
+		0, 0x8000, 0xbf80, 0x7e80, 0x7f7f, 0xff7f};
 	struct dl_rng r = {1, 0};
 
 	for (size_t j = 0; j < MOST; j++) {
@@ -30,6 +33,8 @@ static void init(void)
 			dl_put_le16(scales[j] + i,
 				(uint16_t)(dl_rng_below(&r, 200) << 7 |
 					   dl_rng_below(&r, 0x80)));
+		for (size_t i = 2 * j; odd && i < sizeof scales[j]; i += 26)
+			dl_put_le16(scales[j] + i, odd_scales[i / 2 % 6]);
 		/* Of f32, f16 and bf16 no exponent is that of infinity. */
 		for (size_t i = 0; i < sizeof codes[j]; i += 2)
 			codes[j][i + 1] &= 0xbb;
@@ -61,7 +66,7 @@ static int adds(
 	return !memcmp(sum, want, n * sizeof *sum) && sum[n] == 99;
 }
 
-static void test_codec(enum dl_codec codec, uint32_t block)
+static void test_codec(enum dl_codec codec, uint32_t block, const char *kind)
 {
 	static const size_t lengths[] = {
 		0, 1, 15, 16, 17, 127, 128, 129, 255, 400, 1024, 1025, LONGEST};
@@ -71,13 +76,22 @@ static void test_codec(enum dl_codec codec, uint32_t block)
 		for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
 			same &= adds(codec, block, m, lengths[i], 0) &&
 				adds(codec, block, m, lengths[i], 1);
-	ok(same, "%s, blocks of %u: the plain sum", dl_codec_name(codec),
-		(unsigned)block);
+	ok(same, "%s, blocks of %u%s: the plain sum", dl_codec_name(codec),
+		(unsigned)block, kind);
+}
+
+static void test_all(int odd)
+{
+	init(odd);
+	for (int i = 0; i < DL_CODECS; i++)
+		for (uint32_t b = DL_QUANT_BLOCK_MIN; b <= DL_QUANT_BLOCK_MAX;
+			b *= dl_codec_is_scaled((enum dl_codec)i) ? 2 : 64)
+			test_codec(
+				(enum dl_codec)i, b, odd ? ", odd scales" : "");
 }
 
 int main(int argc, char **argv)
 {
-	init();
 	if (argc == 1)
 		for (int i = 0; i < DL_CPU_LEVELS; i++) {
 			const char *level = dl_cpu_name((enum dl_cpu)i);
@@ -87,9 +101,7 @@ int main(int argc, char **argv)
 			ok(!system(command), "at %s", level);
 			free(command);
 		}
-	for (int i = 0; argc > 1 && i < DL_CODECS; i++)
-		for (uint32_t b = DL_QUANT_BLOCK_MIN; b <= DL_QUANT_BLOCK_MAX;
-			b *= dl_codec_is_scaled((enum dl_codec)i) ? 2 : 64)
-			test_codec((enum dl_codec)i, b);
+	for (int odd = 0; argc > 1 && odd < 2; odd++)
+		test_all(odd);
 	return done_testing();
 }
