@@ -292,6 +292,26 @@ hash_tensors() {
 	refused 65 "not a plain file name" dl-frag plan shards
 }
 
+# bytes_read COMMAND...: how many it read, its libraries among them.
+bytes_read() {
+	sh -c '"$@" >shown; sed -n "s/^rchar: //p" /proc/$$/io' sh "$@"
+}
+
+@test "show and plan of a model larger than memory read its header" {
+	cat /proc/self/io >none 2>&1 || skip "no /proc/PID/io"
+	make_model 1 m sparse 10000000000
+	[ "$(stat -c %s m)" -ge 10000000000 ]
+	for what in "show" "show -j" "plan -n 4"; do
+		read=$(bytes_read dl-frag $what m)
+		echo "$what: $read bytes"
+		[ "$read" -lt 100000 ]
+		grep -q embed_tokens.weight shown
+	done
+	# What reads more is seen to.
+	make_model 1 m sparse 1000000
+	[ "$(bytes_read dl-frag show -H m)" -ge 1000000 ]
+}
+
 @test "who looks at headers only keeps no pipe" {
 	make_llama
 	printf '\002\0\0\0\0\0\0\0{}' >empty
