@@ -6,8 +6,8 @@
 #define TESTS_FUZZ_FIGURES_H
 
 #include <stdlib.h>
-#include <string.h>
 
+#include "same.h"
 #include "state/figures.h"
 
 static inline void figures_cross(const struct dl_stat *s)
@@ -20,12 +20,8 @@ static inline void figures_cross(const struct dl_stat *s)
 	if (dl_figures_parse(&again, (char *)once.data, once.len, NULL))
 		abort();
 	dl_figures_write(&twice, &again);
-	if (once.len != twice.len ||
-		memcmp(once.data, twice.data, once.len) != 0)
-		abort();
+	check_same(&once, &twice);
 	dl_stat_release(&again);
-	dl_buf_free(&once);
-	dl_buf_free(&twice);
 }
 
 #endif

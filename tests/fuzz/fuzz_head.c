@@ -3,9 +3,9 @@
  * spelling that its content has.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "fuzz.h"
+#include "same.h"
 #include "state/head.h"
 
 static void check_spelling(const struct dl_head *h)
@@ -17,12 +17,8 @@ static void check_spelling(const struct dl_head *h)
 	if (dl_head_parse(&again, once.data, once.len, NULL))
 		abort();
 	dl_head_write(&twice, &again);
-	if (once.len != twice.len ||
-		memcmp(once.data, twice.data, once.len) != 0)
-		abort();
+	check_same(&once, &twice);
 	dl_head_release(&again);
-	dl_buf_free(&once);
-	dl_buf_free(&twice);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)

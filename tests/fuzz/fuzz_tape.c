@@ -3,11 +3,11 @@
  * and the core that is given them counts on.
  */
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "figures.h"
 #include "fuzz.h"
+#include "same.h"
 
 enum {
 	PIPE_ROOM = 4096,
@@ -32,12 +32,8 @@ static void check_spelling(const struct dl_tape_line *l)
 	if (dl_tape_parse_line(&again, (char *)once.data, once.len, NULL))
 		abort();
 	put_line(&twice, &again);
-	if (once.len != twice.len ||
-		memcmp(once.data, twice.data, once.len) != 0)
-		abort();
+	check_same(&once, &twice);
 	dl_tape_line_release(&again);
-	dl_buf_free(&once);
-	dl_buf_free(&twice);
 }
 
 /* What it came to goes through its text unchanged. */
