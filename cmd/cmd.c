@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "cmd/status.h"
+#include "cmd/usage.h"
 #include "config.h"
 
 const char *cmd_name = "dl-tools";
@@ -127,7 +128,7 @@ void cmd_common_option(int opt)
 {
 	switch (opt) {
 	case 'h':
-		fputs(usage_text, stdout);
+		usage_print(usage_text, command);
 		exit(cmd_flush());
 	case 'V':
 		printf("%s (dl-tools) %s\n", cmd_name, PACKAGE_VERSION);

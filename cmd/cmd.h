@@ -15,7 +15,8 @@ extern const char *cmd_name; /* "dl-frag" */
 extern int cmd_verbosity;    /* -1 with -q, 0, 1 with -v, 2 with -vv */
 
 /* Sets the name and initialises libsodium. usage is the whole text that -h
- * prints: lines "usage: ..." as in the page's SYNOPSIS, then the options. */
+ * prints: lines "usage: ..." as in the page's SYNOPSIS, then the options; a
+ * command's -h prints its part (cmd/usage.h). */
 void cmd_init(const char *name, const char *usage);
 
 /* One line "dl-prog: ..." to stderr. */

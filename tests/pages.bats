@@ -169,6 +169,28 @@ make_model() {
 	done
 }
 
+# What -h says, with all usages as far in as the others.
+told() {
+	"$@" -h | sed 's/^usage:/      /'
+}
+
+@test "-h of a command is what the program's says of that command" {
+	load_programs
+	cd "$BATS_TEST_TMPDIR"
+	for program in $programs; do
+		for command in $(commands "$program"); do
+			told "$program" >all
+			told "$program" "$command" >own
+			echo "$program $command, and not said by $program:"
+			! grep -vxFf all own || false
+			usages=$(grep "^       $program $command\( \|$\)" all)
+			[ -n "$usages" ]
+			[ "$(grep "^       $program " own)" = "$usages" ]
+			cmp <(tail -n 1 all) <(tail -n 1 own)
+		done
+	done
+}
+
 @test "every short option has a long name in -h, and it works" {
 	load_programs
 	for program in $programs; do

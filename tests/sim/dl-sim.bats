@@ -23,6 +23,13 @@ at_least() {
 	[ "$(echo "$output" | awk -F '\t' '{ print NF }' | sort -u)" = 17 ]
 }
 
+@test "-h of a job says nothing of the others" {
+	run dl-sim fleet -h
+	[ "$status" -eq 0 ]
+	[[ $output == "usage: dl-sim fleet ["*"] [--json]"*"--quorum K"* ]]
+	[[ $output != *goodput* ]] && [[ $output != *--chips* ]]
+}
+
 @test "the same table as JSON" {
 	json=$(dl-sim fleet -m 3 --steps 100 --json | python3 -c '
 import json, sys
