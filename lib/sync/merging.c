@@ -9,15 +9,31 @@
 
 #include "base/mem.h"
 
-static int by_learner(const void *a, const void *b)
+static int by_seq(const void *a, const void *b)
 {
 	const struct push *x = a, *y = b;
 
-	if (x->from != y->from)
-		return x->from->rank < y->from->rank ? -1 : 1;
 	if (x->instance != y->instance)
 		return x->instance < y->instance ? -1 : 1;
 	return (x->seq > y->seq) - (x->seq < y->seq);
+}
+
+/* Puts those of one learner together, learners in byte order of names. A merge
+ * of a thousand has about one of each, so ranks are counted, not compared. */
+static void sort_by_learner(const struct dl_sync *s, struct pushes *list)
+{
+	struct push *sorted = dl_alloc_array(list->cap, sizeof *sorted);
+	size_t *end = dl_alloc_array(s->learners, sizeof *end), sum = 0;
+
+	for (size_t i = 0; i < list->n; i++)
+		end[list->item[i].from->rank]++;
+	for (size_t i = 0; i < s->learners; i++)
+		sum = end[i] += sum;
+	for (size_t i = list->n; i-- > 0;)
+		sorted[--end[list->item[i].from->rank]] = list->item[i];
+	free(end);
+	free(list->item);
+	list->item = sorted;
 }
 
 /* w = tokens * (tokens / steps), of all the pushes of one learner. */
@@ -41,17 +57,20 @@ static void weigh(const struct push *push, struct dl_sync_part *part, size_t n)
 void begin_merge(struct dl_sync *s, uint32_t p)
 {
 	struct fragment *f = &s->fragment[p];
-	struct push *push = f->merge.item;
 	struct dl_sync_action *a;
+	struct push *push;
 	size_t n = f->merge.n;
 
-	qsort(push, n, sizeof *push, by_learner);
+	sort_by_learner(s, &f->merge);
+	push = f->merge.item;
 	free(f->part);
 	f->part = dl_alloc_array(n, sizeof *f->part);
 	for (size_t i = 0, end; i < n; i = end) {
 		for (end = i + 1; end < n; end++)
 			if (push[end].from != push[i].from)
 				break;
+		if (end - i > 1)
+			qsort(push + i, end - i, sizeof *push, by_seq);
 		weigh(push + i, f->part + i, end - i);
 	}
 	f->merging = 1;
