@@ -28,7 +28,7 @@ static int report(struct train_job *j)
 		return DL_DATA;
 	}
 	printf("#tokens\tnats/%s\tbits/%s\n", unit, unit);
-	printf("%zu\t%.4f\t%.4f\n", end - first - 1, loss, loss / M_LN2);
+	printf("%zu\t%.6f\t%.6f\n", end - first - 1, loss, loss / M_LN2);
 	return cmd_flush();
 }
 

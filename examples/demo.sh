@@ -67,7 +67,7 @@ memory() { # pid
 loss() { # model
 	# shellcheck disable=SC2086
 	dl-train eval -q --config "$run/start/config.json" "$1" $text |
-		awk -F '\t' '!/^#/ { print $2 }'
+		awk -F '\t' '!/^#/ { printf "%.4f\n", $2 }'
 }
 
 seconds() {
