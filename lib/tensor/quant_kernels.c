@@ -12,8 +12,7 @@
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 	"values are read and written as they lie in memory");
 enum { LANES = 16, PARTS = LANES / WIDE, REFITS = 3 };
-
-typedef int32_t mask __attribute__((vector_size(WIDE * sizeof(int32_t))));
+enum { FITS = 4 }; /* blocks whose scales are found at once */
 
 INLINE uint32_t largest(const float *x, size_t n)
 {
@@ -28,86 +27,139 @@ INLINE uint32_t largest(const float *x, size_t n)
 	return most;
 }
 
+/* Adds those |x| of 16 that are above what has the bits cut to lanes, and
+ * returns how many they are. */
+INLINE int add_above(wide sum[PARTS], const float *x, int32_t cut)
+{
+#if defined __AVX512F__
+	__m512i m = _mm512_and_si512(
+		_mm512_loadu_si512(x), _mm512_set1_epi32(0x7fffffff));
+	__mmask16 is = _mm512_cmpgt_epi32_mask(m, _mm512_set1_epi32(cut));
+	__m512 v = _mm512_castsi512_ps(m);
+
+	sum[0] += (wide)_mm512_maskz_cvtps_pd(
+		(__mmask8)is, _mm512_castps512_ps256(v));
+	sum[1] += (wide)_mm512_maskz_cvtps_pd(
+		(__mmask8)(is >> 8), _mm512_extractf32x8_ps(v, 1));
+	return __builtin_popcount(is);
+#elif defined __AVX2__
+	int above = 0;
+
+#pragma GCC unroll 2
+	for (int k = 0; k < PARTS; k += 2) {
+		__m256i m = _mm256_and_si256(
+			_mm256_loadu_si256((const void *)(x + k * WIDE)),
+			_mm256_set1_epi32(0x7fffffff));
+		__m256i is = _mm256_cmpgt_epi32(m, _mm256_set1_epi32(cut));
+		__m256 v = _mm256_castsi256_ps(_mm256_and_si256(m, is));
+
+		sum[k] += (wide)_mm256_cvtps_pd(_mm256_castps256_ps128(v));
+		sum[k + 1] += (wide)_mm256_cvtps_pd(
+			_mm256_extractf128_ps(v, 1));
+		above += __builtin_popcount((unsigned)_mm256_movemask_ps(
+			_mm256_castsi256_ps(is)));
+	}
+	return above;
+#else
+	int above = 0;
+
+#pragma GCC unroll 16
+	for (int i = 0; i < LANES; i++) {
+		uint32_t m = quant_magnitude(x[i]);
+		uint32_t is = (int32_t)m > cut;
+
+		sum[i / WIDE][i % WIDE] += (double)quant_float(m & -is);
+		above += (int)is;
+	}
+	return above;
+#endif
+}
+
 /* The sum of those |x| that are above t >= 0, and how many they are. */
-INLINE double sum_above(const float *x, size_t n, float t, int32_t *above)
+INLINE double sum_above(const float *x, size_t n, float t, int *above)
 {
 	const int32_t cut = (int32_t)quant_bits(t);
-	wide sum[PARTS] = {{0}};
-	mask count[PARTS] = {{0}};
-	double lane[WIDE];
-	int32_t counted[WIDE];
+	wide sum[PARTS];
 
-	for (size_t i = 0; i < n; i += LANES)
 #pragma GCC unroll 8
-		for (int k = 0; k < PARTS; k++) {
-			mask m, is;
-
-			memcpy(&m, x + i + k * WIDE, sizeof m);
-			m &= 0x7fffffff;
-			is = m > cut;
-			sum[k] += __builtin_convertvector((half)(m & is), wide);
-			count[k] -= is;
-		}
-	for (int part = PARTS / 2; part; part /= 2)
-		for (int k = 0; k < part; k++) {
-			sum[k] += sum[k + part];
-			count[k] += count[k + part];
-		}
-	memcpy(lane, sum, sizeof lane);
-	memcpy(counted, count, sizeof counted);
-	for (int part = WIDE / 2; part; part /= 2)
-		for (int j = 0; j < part; j++) {
-			lane[j] += lane[j + part];
-			counted[j] += counted[j + part];
-		}
-	*above = counted[0];
-	return lane[0];
+	for (int k = 0; k < PARTS; k++)
+		sum[k] = (wide){0};
+	*above = 0;
+	for (size_t i = 0; i < n; i += LANES)
+		*above += add_above(sum, x + i, cut);
+	/* The later half of what is left is added to the earlier. */
+#pragma GCC unroll 8
+	for (int k = PARTS - 1; k > 0; k--)
+		sum[k ^ (k >= 4 ? 4 : k >= 2 ? 2 : 1)] += sum[k];
+	return total(sum[0]);
 }
 
 /* Of n values, after which there may be zeros up to a whole number of lanes. */
 INLINE float mean(const float *x, size_t n)
 {
-	int32_t above;
+	int above;
 
 	return (float)(sum_above(x, n, 0, &above) / (double)n);
+}
+
+INLINE size_t part_of(size_t n, size_t block, size_t i)
+{
+	return n - i * block < block ? n - i * block : block;
 }
 
 /*
  * Codes -1, 0, 1: the scale that is best for given codes is the mean of what is
  * not 0, and the codes that are best for a given scale are cut at its half.
  * The two are taken in turn, which finds the least squares for a normal block
- * from a cut at 3/4 of the mean.
+ * from a cut at 3/4 of the mean. Of several blocks: while one waits for its
+ * sum, others are summed.
  */
-INLINE float ternary(const float *x, size_t n)
+INLINE void ternary(const float *x, size_t n, size_t block, float scale[FITS])
 {
-	float cut = mean(x, n) * 0.75f, scale = 0;
+	float cut[FITS];
 
-	for (int i = 0; i < REFITS; i++) {
-		int32_t above;
-		double sum = sum_above(x, n, cut, &above);
+	for (size_t i = 0; i * block < n; i++)
+		cut[i] = mean(x + i * block, part_of(n, block, i)) * 0.75f;
+	for (int turn = 0; turn < REFITS; turn++)
+		for (size_t i = 0; i * block < n; i++) {
+			int above;
+			double sum = sum_above(x + i * block,
+				part_of(n, block, i), cut[i], &above);
 
-		scale = above ? (float)(sum / above) : 0;
-		cut = scale / 2;
-	}
-	return scale;
+			scale[i] = above ? (float)(sum / above) : 0;
+			cut[i] = scale[i] / 2;
+		}
 }
 
 /* The scale as bits of BF16: to nearest even, and 0 when it is too small for a
  * normal number. */
-INLINE uint16_t fit(enum dl_codec c, const float *x, size_t n)
+INLINE uint16_t rounded(enum dl_codec c, float scale)
 {
-	float scale;
-	uint32_t u;
+	uint32_t u = quant_bits(scale);
 
-	if (c == DL_CODEC_INT2)
-		scale = ternary(x, n);
-	else if (c == DL_CODEC_INT1)
-		scale = mean(x, n);
-	else
-		scale = quant_float(largest(x, n)) / quant_top(c);
-	u = quant_bits(scale);
 	u = (u + 0x7fff + (u >> 16 & 1)) >> 16;
 	return u < 0x80 ? 0 : quant_limit(c, u);
+}
+
+/* Of up to FITS blocks. */
+INLINE void fit(enum dl_codec c, const float *x, size_t n, size_t block,
+	uint16_t scale[FITS])
+{
+	float best[FITS];
+
+	if (c == DL_CODEC_INT2)
+		ternary(x, n, block, best);
+	for (size_t i = 0; i * block < n; i++) {
+		const float *from = x + i * block;
+		size_t part = part_of(n, block, i);
+
+		if (c == DL_CODEC_INT1)
+			best[i] = mean(from, part);
+		else if (c != DL_CODEC_INT2)
+			best[i] = quant_float(largest(from, part)) /
+				  quant_top(c);
+		scale[i] = rounded(c, best[i]);
+	}
 }
 
 /* Half a step of the fraction added, the exponent tells the nearest power of
@@ -194,10 +246,9 @@ static void pack(enum dl_codec c, const unsigned char *code, size_t n,
 }
 
 INLINE void encode_block(enum dl_codec c, const float *x, size_t n,
-	unsigned char *out, unsigned char *scales)
+	uint16_t scale, unsigned char *out)
 {
 	unsigned char code[DL_QUANT_BLOCK_MAX];
-	uint16_t scale = fit(c, x, n);
 	float inverse = scale ? 1 / quant_scale(scale) : 0;
 	size_t whole = (n + LANES - 1) / LANES * LANES;
 
@@ -207,7 +258,6 @@ INLINE void encode_block(enum dl_codec c, const float *x, size_t n,
 	if (c == DL_CODEC_INT1 && !scale)
 		memset(code, 0, whole);
 	pack_width(quant_width(c), code, whole, out);
-	dl_put_le16(scales, scale);
 }
 
 INLINE void encode(enum dl_codec c, const float *x, size_t n, size_t block,
@@ -215,11 +265,18 @@ INLINE void encode(enum dl_codec c, const float *x, size_t n, size_t block,
 {
 	size_t step = block * quant_width(c) / 8;
 
-	for (size_t i = 0; i < n; i += block) {
-		encode_block(
-			c, x + i, n - i < block ? n - i : block, out, scales);
-		out += step;
-		scales += 2;
+	for (size_t i = 0; i < n; i += FITS * block) {
+		size_t part = n - i < FITS * block ? n - i : FITS * block;
+		uint16_t scale[FITS];
+
+		fit(c, x + i, part, block, scale);
+		for (size_t k = 0; k * block < part; k++) {
+			encode_block(c, x + i + k * block,
+				part_of(part, block, k), scale[k], out);
+			dl_put_le16(scales, scale[k]);
+			out += step;
+			scales += 2;
+		}
 	}
 }
 

@@ -56,4 +56,23 @@ INLINE wide widen(const void *x)
 #endif
 }
 
+/* Halves are added until one lane is left. */
+INLINE double total(wide v)
+{
+#if defined __AVX2__
+#if defined __AVX512F__
+	__m256d w = _mm256_add_pd(_mm512_castpd512_pd256((__m512d)v),
+		_mm512_extractf64x4_pd((__m512d)v, 1));
+#else
+	__m256d w = (__m256d)v;
+#endif
+	__m128d x = _mm_add_pd(
+		_mm256_castpd256_pd128(w), _mm256_extractf128_pd(w, 1));
+
+	return x[0] + x[1];
+#else
+	return v[0] + v[1];
+#endif
+}
+
 #endif

@@ -2,14 +2,11 @@
  * Sums of what codes stand for, against a plain loop over decoded values, at
  * every level of the CPU.
  */
-#include "base/cpu.h"
-#include "base/mem.h"
 #include "base/rng.h"
+#include "levels.h"
 #include "tensor/quant.h"
 
 #include <string.h>
-
-#include "../tap.h"
 
 enum { MOST = 19, LONGEST = 3000 };
 
@@ -92,16 +89,9 @@ static void test_all(int odd)
 
 int main(int argc, char **argv)
 {
-	if (argc == 1)
-		for (int i = 0; i < DL_CPU_LEVELS; i++) {
-			const char *level = dl_cpu_name((enum dl_cpu)i);
-			char *command = dl_sprintf(
-				"DL_CPU=%s '%s' it >&2", level, argv[0]);
-
-			ok(!system(command), "at %s", level);
-			free(command);
-		}
-	for (int odd = 0; argc > 1 && odd < 2; odd++)
-		test_all(odd);
+	if (at_all_levels(argc, argv))
+		return done_testing();
+	test_all(0);
+	test_all(1);
 	return done_testing();
 }
