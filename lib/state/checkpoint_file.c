@@ -5,10 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <archive.h>
-#include <archive_entry.h>
-
 #include "base/file.h"
+#include "state/archive.h"
 #include "state/store_folder.h"
 
 enum {
@@ -39,14 +37,14 @@ static la_ssize_t read_in(struct archive *a, void *ctx, const void **out)
 	}
 	if (!f->input)
 		return n;
-	archive_set_error(a, EIO, "cannot read");
+	dl_archive.set_error(a, EIO, "cannot read");
 	return -1;
 }
 
 /* libarchive could not go on, at that place in the tar. */
 static int broken(struct dl_checkpoint_file *f, const char *place)
 {
-	const char *why = archive_error_string(f->archive);
+	const char *why = dl_archive.error_string(f->archive);
 	char text[160];
 
 	if (f->input)
@@ -83,17 +81,17 @@ static int refuse_other(struct dl_checkpoint_file *f, const char *name,
 static int refuse_kind(struct dl_checkpoint_file *f,
 	struct archive_entry *header, const struct dl_entry *want)
 {
-	if (archive_entry_filetype(header) != AE_IFREG ||
-		archive_entry_hardlink(header) ||
-		archive_entry_symlink(header) ||
-		archive_entry_sparse_count(header))
+	if (dl_archive.entry_filetype(header) != AE_IFREG ||
+		dl_archive.entry_hardlink(header) ||
+		dl_archive.entry_symlink(header) ||
+		dl_archive.entry_sparse_count(header))
 		return dl_fail(f->e, DL_DATA, "not a regular file");
-	if (!archive_entry_size_is_set(header) ||
-		archive_entry_size(header) < 0 ||
-		(uint64_t)archive_entry_size(header) != want->bytes)
+	if (!dl_archive.entry_size_is_set(header) ||
+		dl_archive.entry_size(header) < 0 ||
+		(uint64_t)dl_archive.entry_size(header) != want->bytes)
 		return dl_fail(f->e, DL_DATA,
 			"%lld bytes, but its manifest says %llu",
-			(long long)archive_entry_size(header),
+			(long long)dl_archive.entry_size(header),
 			(unsigned long long)want->bytes);
 	return 0;
 }
@@ -107,12 +105,12 @@ static int take_header(
 	int rc;
 
 	f->n++;
-	rc = archive_read_next_header(f->archive, &header);
+	rc = dl_archive.read_next_header(f->archive, &header);
 	if (rc == ARCHIVE_EOF)
 		return want ? dl_fail(f->e, DL_DATA, "%s: missing", place) : 0;
 	if (rc != ARCHIVE_OK)
 		return broken(f, place);
-	name = archive_entry_pathname(header);
+	name = dl_archive.entry_pathname(header);
 	if (!name || !want || strcmp(name, want->name))
 		return refuse_other(f, name ? name : "", want);
 	dl_hash_init(&f->hash);
@@ -132,15 +130,15 @@ static int take_first(struct dl_checkpoint_file *f, struct dl_entry *first)
 	const char *name;
 
 	f->n++;
-	if (archive_read_next_header(f->archive, &header) != ARCHIVE_OK)
+	if (dl_archive.read_next_header(f->archive, &header) != ARCHIVE_OK)
 		return f->input ? f->input : refuse_first(f);
-	name = archive_entry_pathname(header);
+	name = dl_archive.entry_pathname(header);
 	if (!name || strcmp(name, first->name))
 		return dl_fail(f->e, DL_DATA,
 			"not a checkpoint: %s does not come first",
 			first->name);
-	if (archive_entry_size(header) > 0)
-		first->bytes = (uint64_t)archive_entry_size(header);
+	if (dl_archive.entry_size(header) > 0)
+		first->bytes = (uint64_t)dl_archive.entry_size(header);
 	if (first->bytes > DL_MANIFEST_LIMIT)
 		return dl_fail(f->e, DL_DATA, "%s: claims %llu bytes",
 			first->name, (unsigned long long)first->bytes);
@@ -152,7 +150,7 @@ static int take_first(struct dl_checkpoint_file *f, struct dl_entry *first)
 static int take(struct dl_checkpoint_file *f, void *out, size_t n)
 {
 	for (size_t got = 0; got < n;) {
-		la_ssize_t r = archive_read_data(
+		la_ssize_t r = dl_archive.read_data(
 			f->archive, (char *)out + got, n - got);
 
 		if (r < 0)
@@ -324,14 +322,14 @@ static int check_entries(struct dl_checkpoint_file *f)
 
 static int begin_tar(struct dl_checkpoint_file *f)
 {
-	f->archive = archive_read_new();
+	f->archive = dl_archive.read_new();
 	if (!f->archive)
 		return dl_fail(f->e, DL_OSERR, "out of memory");
 	/* To look for more behind the tar's end: all bytes are seen. */
-	if (archive_read_support_format_tar(f->archive) ||
-		archive_read_set_format_option(
+	if (dl_archive.read_support_format_tar(f->archive) ||
+		dl_archive.read_set_format_option(
 			f->archive, "tar", "read_concatenated_archives", "1") ||
-		archive_read_open(f->archive, f, NULL, read_in, NULL))
+		dl_archive.read_open(f->archive, f, NULL, read_in, NULL))
 		return f->input ? f->input : refuse_first(f);
 	return 0;
 }
@@ -365,7 +363,7 @@ int dl_checkpoint_open(
 	struct dl_checkpoint_file *f, const char *path, struct dl_err *e)
 {
 	*f = (struct dl_checkpoint_file){.path = path, .fd = -1, .e = e};
-	if (open_file(f))
+	if (open_file(f) || dl_archive_load(e))
 		return e->code;
 	f->block = dl_alloc(BLOCK);
 	return take_beginning(f);
@@ -373,7 +371,8 @@ int dl_checkpoint_open(
 
 void dl_checkpoint_close(struct dl_checkpoint_file *f)
 {
-	archive_read_free(f->archive);
+	if (f->archive)
+		dl_archive.read_free(f->archive);
 	if (f->fd >= 0)
 		dl_input_release(&f->in);
 	if (f->fd > STDIN_FILENO)

@@ -7,11 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <archive.h>
-#include <archive_entry.h>
-
 #include "base/file.h"
 #include "base/num.h"
+#include "state/archive.h"
 #include "state/manifest.h"
 #include "state/store_pin.h"
 
@@ -49,8 +47,8 @@ static int tell(struct writer *w, int rc)
 {
 	if (rc == ARCHIVE_OK || w->rc)
 		return w->rc;
-	return dl_fail(
-		w->e, DL_SOFTWARE, "tar: %s", archive_error_string(w->archive));
+	return dl_fail(w->e, DL_SOFTWARE, "tar: %s",
+		dl_archive.error_string(w->archive));
 }
 
 static int put_data(struct writer *w, const void *p, size_t n)
@@ -59,22 +57,22 @@ static int put_data(struct writer *w, const void *p, size_t n)
 
 	if (atomic_load(&w->pin->abandoned))
 		return w->rc = dl_fail(w->e, DL_TEMPFAIL, "abandoned");
-	put = archive_write_data(w->archive, p, n);
+	put = dl_archive.write_data(w->archive, p, n);
 
 	return tell(w, put == (la_ssize_t)n ? ARCHIVE_OK : ARCHIVE_FATAL);
 }
 
 static int put_header(struct writer *w, const char *name, uint64_t bytes)
 {
-	struct archive_entry *entry = archive_entry_clear(w->entry);
+	struct archive_entry *entry = dl_archive.entry_clear(w->entry);
 
-	archive_entry_set_pathname(entry, name);
-	archive_entry_set_filetype(entry, AE_IFREG);
-	archive_entry_set_perm(entry, 0644);
-	archive_entry_set_size(entry, (la_int64_t)bytes);
-	archive_entry_set_mtime(
+	dl_archive.entry_set_pathname(entry, name);
+	dl_archive.entry_set_filetype(entry, AE_IFREG);
+	dl_archive.entry_set_perm(entry, 0644);
+	dl_archive.entry_set_size(entry, (la_int64_t)bytes);
+	dl_archive.entry_set_mtime(
 		entry, (time_t)(w->manifest.made / DL_SECOND), 0);
-	return tell(w, archive_write_header(w->archive, entry));
+	return tell(w, dl_archive.write_header(w->archive, entry));
 }
 
 static int put_text(struct writer *w, const char *name, const struct dl_buf *b)
@@ -216,17 +214,17 @@ static int put_all(struct writer *w)
 		rc = put_text(w, "layout.tsv", &w->layout);
 	for (size_t i = 2; !rc && i < w->manifest.entries; i++)
 		rc = put_file(w, &w->manifest.entry[i]);
-	return rc ? rc : tell(w, archive_write_close(w->archive));
+	return rc ? rc : tell(w, dl_archive.write_close(w->archive));
 }
 
 static int begin_tar(struct writer *w)
 {
-	w->archive = archive_write_new();
-	w->entry = archive_entry_new();
+	w->archive = dl_archive.write_new();
+	w->entry = dl_archive.entry_new();
 	if (!w->archive || !w->entry)
 		return dl_fail(w->e, DL_OSERR, "out of memory");
-	if (archive_write_set_format_pax_restricted(w->archive) ||
-		archive_write_open(w->archive, w, NULL, write_out, NULL))
+	if (dl_archive.write_set_format_pax_restricted(w->archive) ||
+		dl_archive.write_open(w->archive, w, NULL, write_out, NULL))
 		return tell(w, ARCHIVE_FATAL);
 	return 0;
 }
@@ -240,17 +238,20 @@ static int pack(const struct dl_pin *pin, int64_t made, struct dl_output *out,
 		.out = out,
 		.block = dl_alloc(BLOCK),
 		.e = e};
-	int rc;
+	int rc = dl_archive_load(e);
 
 	dl_output_compress(out, ZSTD_LEVEL);
-	rc = list_all(&w);
+	if (!rc)
+		rc = list_all(&w);
 	if (!rc)
 		rc = begin_tar(&w);
 	if (!rc)
 		rc = put_all(&w);
 	w.rc = rc;
-	archive_write_free(w.archive);
-	archive_entry_free(w.entry);
+	if (w.archive)
+		dl_archive.write_free(w.archive);
+	if (w.entry)
+		dl_archive.entry_free(w.entry);
 	dl_manifest_release(&w.manifest);
 	dl_buf_free(&w.layout);
 	free(w.block);

@@ -8,15 +8,18 @@
 #include <cblas.h>
 #include <stddef.h>
 
-/* As cblas_sgemm, by dl_blas_load (blas.h). */
-extern __typeof__(cblas_sgemm) *dl_blas_sgemm;
+/* The functions of these names, once dl_blas_load (blas.h) was called. */
+extern struct dl_blas {
+	__typeof__(cblas_sgemm) *sgemm;
+	__typeof__(openblas_set_num_threads) *set_num_threads;
+} dl_blas;
 
 /* c [m, n] = a [m, k] times b [n, k] transposed: a layer forwards. */
 static inline void dl_gemm_nt(size_t m, size_t n, size_t k, const float *a,
 	size_t lda, const float *b, size_t ldb, float more, float *c,
 	size_t ldc)
 {
-	dl_blas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)m, (int)n,
+	dl_blas.sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)m, (int)n,
 		(int)k, 1, a, (int)lda, b, (int)ldb, more, c, (int)ldc);
 }
 
@@ -25,7 +28,7 @@ static inline void dl_gemm_nn(size_t m, size_t n, size_t k, const float *a,
 	size_t lda, const float *b, size_t ldb, float more, float *c,
 	size_t ldc)
 {
-	dl_blas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)m, (int)n,
+	dl_blas.sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)m, (int)n,
 		(int)k, 1, a, (int)lda, b, (int)ldb, more, c, (int)ldc);
 }
 
@@ -34,7 +37,7 @@ static inline void dl_gemm_tn(size_t m, size_t n, size_t k, const float *a,
 	size_t lda, const float *b, size_t ldb, float more, float *c,
 	size_t ldc)
 {
-	dl_blas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)m, (int)n,
+	dl_blas.sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)m, (int)n,
 		(int)k, 1, a, (int)lda, b, (int)ldb, more, c, (int)ldc);
 }
 
