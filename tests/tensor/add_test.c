@@ -12,7 +12,8 @@ enum { MOST = 19, LONGEST = 3000 };
 
 /* The same for all: any codes, also those that no encoder makes, and scales of
  * any size that is finite. */
-static unsigned char codes[MOST][4 * LONGEST], scales[MOST][LONGEST / 8];
+static unsigned char codes[MOST][4 * LONGEST],
+	scales[MOST][LONGEST / 16 * 2 + 2];
 static double by[MOST], before[LONGEST];
 
 static void init(int odd)
