@@ -1,7 +1,7 @@
 /*
  * What ranks.c asks of MPI, as a table in a module of its own, dl-mpi.so: with
- * MPI's libraries dl-train would take a third longer to start, and only the
- * processes of a job use them. A build without MPI lacks the module.
+ * MPI's libraries dl-train would take longer to start, and only the processes
+ * of a job use them. A build without MPI lacks the module.
  */
 #ifndef DL_TRAIN_MPI_H
 #define DL_TRAIN_MPI_H
