@@ -12,15 +12,15 @@ void dl_ledger_init(struct dl_ledger *l, uint32_t learners, uint32_t fragments)
 	*l = (struct dl_ledger){.learners = learners, .fragments = fragments};
 	l->learner = dl_alloc_array(learners, sizeof *l->learner);
 	l->closed = dl_alloc_array(learners, sizeof *l->closed);
-	l->unsent =
-		dl_alloc_array((size_t)learners * fragments, sizeof *l->unsent);
+	l->spent =
+		dl_alloc_array((size_t)learners * fragments, sizeof *l->spent);
 }
 
 void dl_ledger_release(struct dl_ledger *l)
 {
 	free(l->learner);
 	free(l->closed);
-	free(l->unsent);
+	free(l->spent);
 	free(l->push);
 	*l = (struct dl_ledger){0};
 }
@@ -36,16 +36,25 @@ void dl_ledger_fault(struct dl_ledger *l, const char *fmt, ...)
 	va_end(ap);
 }
 
-static uint64_t *unsent(const struct dl_ledger *l, uint32_t m, uint32_t p)
+static uint64_t *spent(const struct dl_ledger *l, uint32_t m, uint32_t p)
 {
-	return &l->unsent[(size_t)m * l->fragments + p];
+	return &l->spent[(size_t)m * l->fragments + p];
+}
+
+static uint64_t unsent(const struct dl_ledger *l, uint32_t m, uint32_t p)
+{
+	return l->learner[m].own / l->fragments - *spent(l, m, p);
+}
+
+/* Only so many of the unsent are left. */
+static void keep(struct dl_ledger *l, uint32_t m, uint32_t p, uint64_t n)
+{
+	*spent(l, m, p) = l->learner[m].own / l->fragments - n;
 }
 
 void dl_ledger_step(struct dl_ledger *l, uint32_t m)
 {
 	l->learner[m].own += l->fragments;
-	for (uint32_t p = 0; p < l->fragments; p++)
-		++*unsent(l, m, p);
 }
 
 static size_t take_place(struct dl_ledger *l)
@@ -68,32 +77,32 @@ size_t dl_ledger_copy(struct dl_ledger *l, uint32_t m, uint32_t p,
 	uint64_t instance, uint64_t seq, uint64_t steps)
 {
 	size_t place = take_place(l);
+	uint64_t made = unsent(l, m, p);
 
-	if (steps != *unsent(l, m, p) || !steps)
+	if (steps != made || !steps)
 		dl_ledger_fault(l, "a push claims %llu steps, %llu were made",
-			(unsigned long long)steps,
-			(unsigned long long)*unsent(l, m, p));
+			(unsigned long long)steps, (unsigned long long)made);
 	l->push[place] = (struct dl_ledger_push){.learner = m,
 		.fragment = p,
 		.instance = instance,
 		.seq = seq,
-		.steps = *unsent(l, m, p),
+		.steps = made,
 		.holders = 1};
-	*unsent(l, m, p) = 0;
+	keep(l, m, p, 0);
 	return place;
 }
 
 void dl_ledger_apply(
 	struct dl_ledger *l, uint32_t m, const struct dl_learn_action *a)
 {
-	uint64_t *n = unsent(l, m, a->fragment), keep = 0;
+	uint64_t n = unsent(l, m, a->fragment), left = 0;
 
 	if (a->apply == DL_APPLY_CARRY)
-		keep = *n;
+		left = n;
 	else if (a->apply == DL_APPLY_BLEND)
-		keep = (uint64_t)llround(a->alpha * (double)*n);
-	l->learner[m].overwritten += *n - keep;
-	*n = keep;
+		left = (uint64_t)llround(a->alpha * (double)n);
+	l->learner[m].overwritten += n - left;
+	keep(l, m, a->fragment, left);
 }
 
 void dl_ledger_fate(struct dl_ledger *l, size_t push, enum dl_fate fate)
@@ -118,8 +127,8 @@ void dl_ledger_fate(struct dl_ledger *l, size_t push, enum dl_fate fate)
 void dl_ledger_reset(struct dl_ledger *l, uint32_t m)
 {
 	for (uint32_t p = 0; p < l->fragments; p++) {
-		l->learner[m].lost += *unsent(l, m, p);
-		*unsent(l, m, p) = 0;
+		l->learner[m].lost += unsent(l, m, p);
+		keep(l, m, p, 0);
 	}
 }
 
@@ -172,7 +181,7 @@ uint64_t dl_ledger_unsent(const struct dl_ledger *l, uint32_t m)
 	uint64_t sum = 0;
 
 	for (uint32_t p = 0; p < l->fragments; p++)
-		sum += *unsent(l, m, p);
+		sum += unsent(l, m, p);
 	return sum;
 }
 

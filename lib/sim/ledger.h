@@ -43,7 +43,8 @@ struct dl_ledger {
 	uint32_t learners, fragments;
 	struct dl_account *learner; /* without unsent and what pushes hold */
 	struct dl_account *closed;  /* of pushes that nobody holds any more */
-	uint64_t *unsent;	    /* learners x fragments */
+	uint64_t *spent;	    /* learners x fragments: of its steps, those
+				     * that are in a push or lost */
 	struct dl_ledger_push *push;
 	size_t pushes, cap, free; /* places; the first free one, or pushes */
 	char fault[200];	  /* the first rule that was broken */
