@@ -35,10 +35,12 @@ static struct event *make_event(struct world *w, enum what what)
 {
 	struct event *e = w->free;
 
-	if (e)
+	if (e) {
 		w->free = e->next;
-	else
+		__builtin_prefetch(w->free);
+	} else {
 		e = dl_alloc(sizeof *e);
+	}
 	memset(e, 0, offsetof(struct event, sync));
 	e->what = what;
 	return e;

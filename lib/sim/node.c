@@ -152,7 +152,7 @@ static void do_copy(
 		dl_ledger_fault(
 			&w->ledger, "%s: a copy of a moving trainer", n->name);
 	if (n->kepts == n->kept_cap) {
-		n->kept_cap = n->kept_cap ? 2 * n->kept_cap : 16;
+		n->kept_cap = n->kept_cap ? 2 * n->kept_cap : 4;
 		n->kept = dl_resize(n->kept, n->kept_cap, sizeof *n->kept);
 	}
 	k = &n->kept[n->kepts++];

@@ -106,6 +106,7 @@ void *dl_queue_take(struct dl_queue *q, int64_t *at)
 		q->last = l;
 	} else if (q->n) {
 		next = take_from_heap(q);
+		q->last = NULL;
 	} else {
 		return NULL;
 	}
@@ -117,8 +118,9 @@ const void *dl_queue_guess(const struct dl_queue *q, size_t k)
 {
 	const struct dl_queue_line *l = q->last;
 
-	return l && k < l->n ? l->item[(l->first + k) & (l->cap - 1)].what
-			     : NULL;
+	if (!l)
+		return k < q->n ? q->item[k].what : NULL;
+	return k < l->n ? l->item[(l->first + k) & (l->cap - 1)].what : NULL;
 }
 
 void dl_queue_release(struct dl_queue *q)

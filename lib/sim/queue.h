@@ -32,7 +32,8 @@ struct dl_queue {
 	struct dl_queue_item *item; /* a binary heap */
 	size_t n, cap;
 	uint64_t order;
-	const struct dl_queue_line *last; /* that one was taken from, or NULL */
+	const struct dl_queue_line *last; /* that one was taken from; NULL: the
+					   * heap */
 };
 
 void dl_queue_put(struct dl_queue *q, int64_t at, void *what);

@@ -116,13 +116,13 @@ struct event {
 	enum what what;
 	uint32_t m, s, p;
 	uint64_t gen; /* of what it is about; void when that is gone */
+	struct event *next; /* of the free ones */
 	size_t record;
 	int lie;       /* made up: must be refused */
 	int regrouped; /* BORN: others know of it */
 	int64_t down;
 	struct dl_version *versions, *origins; /* owned; or NULL */
 	uint64_t *seqs;
-	struct event *next; /* of the free ones */
 	union {		    /* of messages; not zeroed before */
 		struct dl_sync_event sync;
 		struct dl_learn_event learn;
