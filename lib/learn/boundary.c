@@ -148,7 +148,8 @@ static void adopt(struct dl_learn *l, uint32_t p)
 
 	f->version = f->waiting_version;
 	f->waiting = 0;
-	f->done |= f->final; /* bye stays said */
+	if (f->final) /* bye stays said */
+		make_done(l, p);
 	/* Its round is over; a push for it would only be late. */
 	if (f->pushed_step < f->waiting_step)
 		f->pushed_step = f->waiting_step;
@@ -249,13 +250,12 @@ static int is_delivered(const struct dl_learn *l, uint32_t p)
 /* Everything is final, or a draining learner has nothing left to deliver. */
 static int is_finished(const struct dl_learn *l)
 {
-	for (uint32_t p = 0; p < l->fragments; p++) {
-		if (l->fragment[p].done)
-			continue;
-		if (!l->draining || !is_delivered(l, p))
+	if (l->dones == l->fragments)
+		return 1;
+	for (uint32_t p = 0; p < l->fragments && l->draining; p++)
+		if (!l->fragment[p].done && !is_delivered(l, p))
 			return 0;
-	}
-	return 1;
+	return l->draining;
 }
 
 static int is_all_delivered(const struct dl_learn *l, uint32_t syncer)

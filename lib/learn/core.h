@@ -45,6 +45,7 @@ struct dl_learn {
 	uint32_t fragments;
 	uint64_t trainer_clock, steps, tokens;
 	struct fragment *fragment;
+	uint32_t dones;	       /* fragments that are done */
 	unsigned char *called; /* P: 1 when a boundary has to look at it */
 	struct syncer *syncer;
 	int loaded;	 /* the trainer has the model */
@@ -88,6 +89,12 @@ static inline void keep_of(
 {
 	l->fragment[p].spent_steps = l->steps - steps;
 	l->fragment[p].spent_tokens = l->tokens - tokens;
+}
+
+static inline void make_done(struct dl_learn *l, uint32_t p)
+{
+	l->dones += !l->fragment[p].done;
+	l->fragment[p].done = 1;
 }
 
 /* learn.c */

@@ -117,6 +117,6 @@ void learn_on_bye(struct dl_learn *l, const struct dl_learn_event *ev)
 		if (syncer_of(l, p) != ev->syncer)
 			continue;
 		learn_settle_all(l, p);
-		l->fragment[p].done = 1;
+		make_done(l, p);
 	}
 }

@@ -63,7 +63,7 @@ struct dl_learn_action *learn_act(
 	struct dl_learn_action *a;
 
 	if (l->actions == l->action_cap) {
-		l->action_cap = l->action_cap ? 2 * l->action_cap : 64;
+		l->action_cap = l->action_cap ? 2 * l->action_cap : 8;
 		l->action =
 			dl_resize(l->action, l->action_cap, sizeof *l->action);
 	}
