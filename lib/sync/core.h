@@ -12,7 +12,9 @@ enum { INSTANCES_KEPT = 16 }; /* a name, so that an old one that comes back
 /* One process that ran under a name: which of its pushes are known. */
 struct instance {
 	uint64_t id;
-	uint64_t *taken, *merged; /* P: last seq */
+	struct last {
+		uint64_t taken, merged; /* seq */
+	} *last; /* P */
 };
 
 enum { MEMBER = 1, REPORTED = 2, REFUSED = 4 };

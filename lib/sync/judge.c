@@ -31,6 +31,49 @@ enum {
 };
 static const double spare_ns = 2e9; /* credit above the burst is kept so long */
 
+/* Puts the k smallest of v in front, and the next behind them. */
+static void put_in_front(double *v, ptrdiff_t n, ptrdiff_t k)
+{
+	ptrdiff_t low = 0, high = n - 1;
+
+	while (low < high) {
+		ptrdiff_t i = low, j = high;
+		double pivot = v[k];
+
+		while (i <= j) {
+			while (v[i] < pivot)
+				i++;
+			while (v[j] > pivot)
+				j--;
+			if (i <= j) {
+				double x = v[i];
+
+				v[i++] = v[j];
+				v[j--] = x;
+			}
+		}
+		if (j < k)
+			low = i;
+		if (i > k)
+			high = j;
+	}
+}
+
+/* The middle of values in no order. */
+static double median(double *v, size_t n)
+{
+	size_t k = n / 2;
+	double below;
+
+	put_in_front(v, (ptrdiff_t)n, (ptrdiff_t)k);
+	if (n % 2)
+		return v[k];
+	below = v[0];
+	for (size_t i = 1; i < k; i++)
+		below = v[i] > below ? v[i] : below;
+	return (below + v[k]) / 2;
+}
+
 /* Nanoseconds a step of the median live learner; 0 unknown. */
 static double find_usual(const struct dl_sync *s)
 {
@@ -40,10 +83,8 @@ static double find_usual(const struct dl_sync *s)
 	for (size_t i = 0; i < s->heres; i++)
 		if (is_live(s, s->here[i]) && s->here[i]->step_ns > 0)
 			v[n++] = s->here[i]->step_ns;
-	if (n >= SPEEDS_NEEDED) {
-		qsort(v, n, sizeof *v, by_value);
-		m = middle(v, n);
-	}
+	if (n >= SPEEDS_NEEDED)
+		m = median(v, n);
 	free(v);
 	return m;
 }

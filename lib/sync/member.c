@@ -77,10 +77,8 @@ static void depart(struct dl_sync *s, struct learner *l)
 
 void free_learner(struct learner *l)
 {
-	for (size_t i = 0; i < l->instances; i++) {
-		free(l->instance[i].taken);
-		free(l->instance[i].merged);
-	}
+	for (size_t i = 0; i < l->instances; i++)
+		free(l->instance[i].last);
 	free(l->instance);
 	free(l->of);
 	free(l);
@@ -96,8 +94,7 @@ struct instance *find_instance(const struct learner *l, uint64_t id)
 
 static void forget_oldest(struct learner *l)
 {
-	free(l->instance[0].taken);
-	free(l->instance[0].merged);
+	free(l->instance[0].last);
 	l->instances--;
 	memmove(l->instance, l->instance + 1,
 		l->instances * sizeof *l->instance);
@@ -114,8 +111,7 @@ struct instance *make_instance(struct dl_sync *s, struct learner *l,
 		sizeof *l->instance);
 	in = &l->instance[l->instances++];
 	in->id = id;
-	in->taken = dl_alloc_array(s->fragments, sizeof *in->taken);
-	in->merged = dl_alloc_array(s->fragments, sizeof *in->merged);
+	in->last = dl_alloc_array(s->fragments, sizeof *in->last);
 	return in;
 }
 

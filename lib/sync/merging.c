@@ -104,8 +104,8 @@ static void settle_merged(struct dl_sync *s, uint32_t p)
 		struct learner *l = push->from;
 		struct instance *in = find_instance(l, push->instance);
 
-		if (in && in->merged[p] < push->seq)
-			in->merged[p] = push->seq;
+		if (in && in->last[p].merged < push->seq)
+			in->last[p].merged = push->seq;
 		l->of[p].kept--;
 		l->count.merged_pushes++;
 		l->count.merged_steps += push->steps;

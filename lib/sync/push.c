@@ -141,11 +141,11 @@ void on_push(struct dl_sync *s, const struct dl_sync_event *ev)
 	l->count.pushes++;
 	l->count.elements_up += ev->elements;
 	l->count.bytes_up += ev->bytes;
-	if (ev->seq <= in->taken[ev->fragment]) {
+	if (ev->seq <= in->last[ev->fragment].taken) {
 		on_known_push(s, l, ev);
 		return;
 	}
-	in->taken[ev->fragment] = ev->seq;
+	in->last[ev->fragment].taken = ev->seq;
 	r = judge_push(s, l, ev, &scale);
 	if (r) {
 		if (ev->step >= s->fragment[ev->fragment].round_step)
@@ -164,7 +164,7 @@ enum dl_refusal dl_sync_judge_push(
 	struct instance *in = pusher(s, l, ev);
 	double scale;
 
-	if (!in || ev->seq <= in->taken[ev->fragment])
+	if (!in || ev->seq <= in->last[ev->fragment].taken)
 		return DL_REFUSED_NOT;
 	return judge_push(s, l, ev, &scale);
 }
@@ -178,8 +178,8 @@ void on_barred(struct dl_sync *s, const struct dl_sync_event *ev)
 		return;
 	l->count.pushes++;
 	l->count.bytes_up += ev->bytes;
-	if (ev->seq > in->taken[ev->fragment])
-		in->taken[ev->fragment] = ev->seq;
+	if (ev->seq > in->last[ev->fragment].taken)
+		in->last[ev->fragment].taken = ev->seq;
 	excuse(s, l, ev->fragment);
 	refuse(s, l, ev, DL_REFUSED_BARRED);
 }

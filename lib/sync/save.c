@@ -28,7 +28,8 @@ static void save_instance(const struct dl_sync *s, const struct learner *l,
 	memcpy(out->name, l->name, sizeof out->name);
 	out->instance = in->id;
 	out->merged = dl_alloc_array(s->fragments, sizeof *out->merged);
-	memcpy(out->merged, in->merged, s->fragments * sizeof *out->merged);
+	for (uint32_t p = 0; p < s->fragments; p++)
+		out->merged[p] = in->last[p].merged;
 }
 
 /* The merge of p in hand consumes its pushes. */
@@ -145,10 +146,9 @@ struct dl_sync *dl_sync_restore(const struct dl_sync_config *c,
 
 		s->aways += !l->away;
 		l->away = 1;
-		memcpy(in->merged, v->learner[i].merged,
-			s->fragments * sizeof *in->merged);
-		memcpy(in->taken, in->merged,
-			s->fragments * sizeof *in->taken);
+		for (uint32_t p = 0; p < s->fragments; p++)
+			in->last[p].taken = in->last[p].merged =
+				v->learner[i].merged[p];
 	}
 	return s;
 }

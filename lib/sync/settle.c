@@ -44,7 +44,7 @@ uint64_t settled(const struct dl_sync *s, const struct learner *l, uint32_t p)
 	const struct push *first =
 		find_pending(&s->fragment[p], l, in->id, 0, &taken);
 
-	return first ? first->seq - 1 : in->taken[p];
+	return first ? first->seq - 1 : in->last[p].taken;
 }
 
 /* Tells l which of its pushes of p it need not keep. */

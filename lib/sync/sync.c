@@ -114,6 +114,13 @@ void pushes_add(struct pushes *list, const struct push *p)
 
 void pushes_move(struct pushes *to, struct pushes *from)
 {
+	struct pushes empty = *to;
+
+	if (!to->n) {
+		*to = *from;
+		*from = empty;
+		return;
+	}
 	for (size_t i = 0; i < from->n; i++)
 		pushes_add(to, &from->item[i]);
 	from->n = 0;
@@ -246,7 +253,7 @@ uint64_t dl_sync_taken(const struct dl_sync *s, const char *learner,
 	struct learner *l = find_learner(s, learner);
 	struct instance *in = l ? find_instance(l, instance) : NULL;
 
-	return in ? in->taken[p] : 0;
+	return in ? in->last[p].taken : 0;
 }
 
 int dl_sync_knows(const struct dl_sync *s, const char *learner)

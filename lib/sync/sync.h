@@ -273,14 +273,14 @@ struct dl_sync_learner_info {
 	double step_ns;                /* smoothed time a step; 0 unknown */
 	double loss;
 	uint64_t pushes;               /* arrived; from here of all instances */
+	uint64_t elements_up, bytes_up;     /* of pushes */
+	uint64_t elements_down, bytes_down; /* of globals */
 	uint64_t merged_pushes, merged_steps, merged_tokens;
+	uint64_t rounds, reported;     /* member of; pushed in time */
 	uint64_t late_pushes, late_steps, late_tokens; /* wasted */
 	uint64_t refused[DL_REFUSALS]; /* pushes and clocks */
 	uint64_t refused_steps;        /* of those pushes: wasted too */
 	uint64_t again, scaled;
-	uint64_t elements_up, bytes_up;     /* of pushes */
-	uint64_t elements_down, bytes_down; /* of globals */
-	uint64_t rounds, reported;     /* member of; pushed in time */
 };
 struct dl_sync_info {
 	uint32_t fragments;            /* P */
