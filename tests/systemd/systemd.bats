@@ -40,11 +40,13 @@ systemd_skip() {
 	[ -x /usr/lib/systemd/systemd ] || { echo "there is no systemd"; return; }
 	! ldd "$(command -v dl-sync)" | grep -q 'lib[alt]*san' ||
 		{ echo "sanitizers ask for more than the units give"; return; }
-	unshare --mount --uts --ipc --net --cgroup --pid --fork sh -e \
+	unshare --mount --uts --ipc --net --pid --fork sh -e \
 		>/dev/null 2>&1 <<-'END' && return 1
-		mount -t cgroup2 cgroup2 /mnt
 		mount -t proc proc /proc
 		mount -t sysfs -o ro sysfs /sys
+		mount -t cgroup2 cgroup2 /mnt
+		rmdir "$(mktemp -d /mnt/dl-tools-XXXXXX)"
+		unshare --cgroup true
 	END
 	echo "no namespaces, or no second version of control groups"
 }
