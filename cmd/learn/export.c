@@ -56,7 +56,8 @@ static void fail(struct export_file *x, const struct dl_err *why)
  * writing to it again. */
 static int touch(int fd, uint64_t bytes)
 {
-	static const unsigned char zeroes[1 << 20];
+	/* Constants are in the program's file. */
+	static unsigned char zeroes[1 << 20];
 
 	while (bytes) {
 		size_t n =
