@@ -29,9 +29,8 @@ def shape(megabytes):
 
 
 class Copies:
-    """Copies of so many bytes into memory that was touched before, as seldom
-    as exports are and while the same others train: what is not used for a while
-    costs more."""
+    """Copies of so many bytes into memory that was touched before, each right
+    after an export: as seldom, and beside the same processes."""
 
     def __init__(self, size):
         self.source, self.sink = bytearray(size), memoryview(bytearray(size))
@@ -88,33 +87,37 @@ def start_new(run):
     os.setpriority(os.PRIO_PROCESS, run.learners[NEW].child.pid, NICE)
 
 
-def spend(run, seconds, copies, holds=lambda: True):
-    """At least so long, until it holds, with a copy at its end."""
+def exported(run):
+    """How often."""
+    return sum(len(exports(run, name)) for name in BASE)
+
+
+def spend(run, seconds, holds=lambda: True):
+    """At least so long, until it holds."""
     end = time.monotonic() + seconds
     while time.monotonic() < end or not holds():
-        time.sleep(0.1)
+        time.sleep(0.01)
         run.check_alive()
-    copies.make()
 
 
 def spells(options, run, copies):
-    """The moments between which nobody joins, and somebody does; and how long
-    each join took, in seconds."""
+    """The moments between which nobody joins, and somebody does."""
     for name in BASE:
         run.start(name)
     start_new(run)
     run.wait_for("learners train", lambda: trained(run, [*BASE, NEW]),
                  max(120, 10 * H * options.step))
     begin = time.monotonic_ns()
-    for _ in range(JOINS):
-        spend(run, options.seconds / JOINS, copies)
+    spend(run, options.seconds)
     joins = time.monotonic_ns()
     for _ in range(JOINS):
-        before = joined(run)
+        before, exports_before = joined(run), exported(run)
         run.learners[NEW].kill()
         start_new(run)
-        spend(run, options.seconds / JOINS, copies,
-              lambda: joined(run) > before)
+        run.wait_for("a donor exports",
+                     lambda: exported(run) > exports_before, options.patience)
+        copies.make()
+        spend(run, options.seconds / JOINS, lambda: joined(run) > before)
     return begin, joins, time.monotonic_ns()
 
 
