@@ -15,6 +15,7 @@
 #include "base/spawn.h"
 #include "bench.h"
 #include "cmd/client.h"
+#include "link/door.h"
 #include "tensor/coded.h"
 
 struct member {
@@ -299,7 +300,8 @@ struct crew *crew_new(const struct crew_options *o)
 		atexit(free_all);
 	write_model(c);
 	start_syncer(c);
-	/* One by one: a syncer lets few in who have not said who they are. */
+	/* One by one, and not too many at once: a syncer lets few in who have
+	 * not said who they are, and few from one source. */
 	while (c->n < o->learners) {
 		struct member *m = &c->member[c->n];
 
@@ -308,6 +310,8 @@ struct crew *crew_new(const struct crew_options *o)
 		join(m);
 		c->n++;
 		work(c, 0);
+		if (c->n >= DL_DOOR_BURST)
+			crew_idle(c, 1.0 / DL_DOOR_RATE);
 	}
 	make_push(c);
 	return c;
