@@ -235,7 +235,7 @@ static double cipher_seconds(enum dl_suite suite)
 
 	dl_cipher_init(&c, suite, own[0].secret);
 	for (int open = 0; open < 2; open++) {
-		int64_t start = bench_now();
+		double start = bench_now();
 
 		c.next = 0;
 		for (size_t i = 0; i < n; i++) {
