@@ -6,6 +6,9 @@
 #include "cmd/frag.h"
 #include "tensor/split.h"
 
+/* The disk is waited for when others have been written since. */
+enum { BEHIND = 16 };
+
 struct options {
 	const char *layout, *folder, *model;
 	int zstd;
@@ -35,7 +38,7 @@ static int to_stdout(const struct options *s, const struct dl_layout *l,
 	return rc;
 }
 
-/* One record, on the disk but without its name yet. */
+/* One record, without its name yet. */
 static int write_one(const struct options *s, const struct dl_layout *l,
 	const struct dl_model *m, uint32_t i, struct dl_output *o,
 	struct dl_err *e)
@@ -48,8 +51,6 @@ static int write_one(const struct options *s, const struct dl_layout *l,
 
 	if (!rc)
 		rc = dl_split_write(l, m, i, o, e);
-	if (!rc)
-		rc = dl_output_finish(o, e);
 	free(path);
 	return rc;
 }
@@ -68,6 +69,8 @@ static int to_folder(const struct options *s, const struct dl_layout *l,
 	o = dl_alloc_array(n, sizeof *o);
 	while (!rc && i < n) {
 		rc = write_one(s, l, m, i, &o[i], e);
+		if (!rc && i >= BEHIND)
+			rc = dl_output_finish(&o[i - BEHIND], e);
 		i++;
 	}
 	if (!rc && n)

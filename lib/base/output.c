@@ -16,7 +16,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 
-enum { CHUNK = 1 << 17 };
+enum { CHUNK = 1 << 17, SENT = 8 << 20 };
 
 /*
  * Temporary names that a signal or exit must remove. The handler walks the
@@ -262,12 +262,28 @@ static int deflate(struct dl_output *o, const void *p, size_t n,
 	return 0;
 }
 
+/* The disk begins with what there is, so that little is left when it has to be
+ * waited for. */
+static void begin_sync(struct dl_output *o, size_t n)
+{
+	o->unsent += n;
+	if (!o->temp || o->unsent < SENT)
+		return;
+	o->unsent = 0;
+#ifdef SYNC_FILE_RANGE_WRITE
+	sync_file_range(o->fd, 0, 0, SYNC_FILE_RANGE_WRITE);
+#endif
+}
+
 int dl_output_write(
 	struct dl_output *o, const void *p, size_t n, struct dl_err *e)
 {
 	if (o->zstd)
 		return deflate(o, p, n, ZSTD_e_continue, e);
-	return dl_write_full(o->fd, p, n) ? fail(o, e) : 0;
+	if (dl_write_full(o->fd, p, n))
+		return fail(o, e);
+	begin_sync(o, n);
+	return 0;
 }
 
 void dl_output_abort(struct dl_output *o)

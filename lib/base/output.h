@@ -17,10 +17,11 @@ struct dl_output {
 	/* private */
 	struct dl_output_temp *temp;
 	struct dl_output_zstd *zstd;
+	size_t unsent; /* bytes that the disk has not been asked to take */
 };
 #define DL_OUTPUT_INIT                                                         \
 	{                                                                      \
-		-1, NULL, NULL, NULL                                           \
+		-1, NULL, NULL, NULL, 0                                        \
 	}
 
 /*
