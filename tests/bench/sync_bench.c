@@ -4,8 +4,8 @@
  * codes both ways beside f32; the sync latency of a fragment, from the last
  * byte of the last push to the first of what is made of it, beside the merge
  * alone and the bare sending; and the syncer's page faults a round, beside ten.
- * What is committed goes to memory (/dev/shm); once more with --commit of ten
- * times the fragments.
+ * What is committed goes to memory (/dev/shm), as f32 whatever the codec; so
+ * once more with --commit of ten times the fragments.
  */
 #include "base/mem.h"
 #include "bench.h"
@@ -176,8 +176,12 @@ static void measure_whole(struct sync *s)
 	s->loose = start(CREW, FRAGMENTS, elements, DL_CODEC_F32, MANY);
 	bench_compare(&b, sync_loose, sync_f32, s,
 		"sync --commit %d, beside each merge", MANY);
-	crew_free(s->loose);
 	crew_free(s->f32);
+	s->int4 = start(CREW, FRAGMENTS, elements, DL_CODEC_INT4, MANY);
+	bench_compare(&b, sync_int4, sync_loose, s,
+		"sync int4 both ways, --commit %d, beside f32", MANY);
+	crew_free(s->int4);
+	crew_free(s->loose);
 }
 
 static void measure_latency(struct sync *s)
