@@ -25,8 +25,8 @@ struct inbox {
 int inbox_list(struct inbox *in, struct pass *p, struct dl_err *e);
 void inbox_release(struct inbox *in);
 
-/* First those of processes that are gone, whose names others have by now: before
- * roll_tell, since then it is the others whose pushes are taken. */
+/* First those of processes that are gone, whose names others have by now:
+ * before roll_tell, since then it is the others whose pushes are taken. */
 int inbox_take_gone(struct inbox *in, struct pass *p, const struct roll *r,
 	struct dl_err *e);
 /* Copies each push and tells the core; 73 or 74 when the copy fails. */

@@ -52,8 +52,8 @@ int dl_output_commit(struct dl_output *o, struct dl_err *e);
  */
 int dl_output_commit_all(struct dl_output *o, size_t n, struct dl_err *e);
 void dl_output_abort(struct dl_output *o); /* no-op when closed */
-/* Is that what follows the final name in the temporary one of a process that was
- * killed, and left it? Of this machine: others' look dead. */
+/* Is that what follows the final name in the temporary one of a process that
+ * was killed, and left it? Of this machine: others' look dead. */
 int dl_output_is_left(const char *end);
 /* Could path be made? For those who work long before they write: 73 if not. */
 int dl_output_check(const char *path, struct dl_err *e);

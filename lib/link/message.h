@@ -77,8 +77,8 @@ struct dl_message {
 	/* Strings are NUL-terminated and hold no NUL; NULL packs as "". */
 	const char *run;    /* HELLO: "" for any */
 	const char *name;   /* HELLO: a good name, or "": a learner's is
-			     * then as its key has it; WELCOME: the learner's from
-			     * now on, or "" */
+			     * then as its key has it; WELCOME: the learner's
+			     * from now on, or "" */
 	const char *layout; /* HELLO: its hash; "" takes the syncer's */
 	const char *codecs; /* HELLO: what it can decode, space between */
 	const char *codec;  /* PUSH, GLOBAL: of the data */

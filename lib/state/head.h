@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "state/store.h"
 
-/* The files of a fragment, global/P.E.N, momentum/P.E.N and perhaps error/P.E.N.
+/* The files of a fragment: global/P.E.N, momentum/P.E.N, perhaps error/P.E.N.
  * Their version is that of the merge that made them; the epoch may have risen
  * since. */
 struct dl_head_files {

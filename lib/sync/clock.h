@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 /* epoch.number; 0.0 is none. The epoch rises whenever a syncer starts from
- * saved state, so that versions lost with it are never mistaken for new ones. */
+ * saved state, so that versions lost with it are never taken for new ones. */
 struct dl_version {
 	uint64_t epoch, number;
 };

@@ -34,8 +34,8 @@ int dl_records_open(struct dl_records *r, const char *path, struct dl_err *e);
 /* The same of a descriptor, owned from here on; name is for messages. */
 int dl_records_open_fd(struct dl_records *r, const char *name, int fd,
 	struct dl_err *e);
-/* For those who only look at headers: data cannot be read. A pipe is read to its
- * end, and what is in it dropped. */
+/* For those who only look at headers: data cannot be read. A pipe is read to
+ * its end, and what is in it dropped. */
 int dl_records_open_headers(
 	struct dl_records *r, const char *path, struct dl_err *e);
 void dl_records_close(struct dl_records *r);

@@ -5,9 +5,9 @@
  * make_model SEED FILE llama: a small language model with likely values, F32;
  * other seeds give other values under the same names and shapes.
  * make_model SEED FILE many N: N tensors of zeros (many.h).
- * make_model SEED FILE sparse BYTES: a language model of at least so many, BF16,
- * most of it holes; each tensor begins and ends with numbers, which differ by
- * seed.
+ * make_model SEED FILE sparse BYTES: a language model of at least so many,
+ * BF16, most of it holes; each tensor begins and ends with numbers, which
+ * differ by seed.
  */
 #include <fcntl.h>
 #include <stdio.h>
