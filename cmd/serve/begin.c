@@ -154,10 +154,10 @@ void server_end(struct server *s)
 {
 	struct dl_err e;
 
+	commits_end(s);
 	peers_free(s);
 	absent_release(&s->absent);
 	checkpoints_end(s->checkpoints);
-	commits_end(s->commits);
 	dl_errands_free(s->packer);
 	dl_errands_free(s->reader);
 	dl_authorized_release(&s->authorized);

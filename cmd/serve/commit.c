@@ -57,20 +57,6 @@ int commits_begin(struct server *s, struct dl_err *e)
 	return 0;
 }
 
-void commits_end(struct commits *c)
-{
-	if (!c)
-		return;
-	dl_errands_free(c->errands);
-	dl_pool_free(c->pool);
-	dl_sync_saved_release(&c->latest);
-	free(c->held);
-	free(c->queue);
-	free(c->waits);
-	free(c->loose);
-	free(c);
-}
-
 void commits_add(struct server *s, uint32_t p)
 {
 	struct commits *c = s->commits;
@@ -271,4 +257,35 @@ void commits_finish(struct server *s)
 	commits_work(s, INT64_MAX);
 	dl_errands_wait(c->errands);
 	c->finish = 0;
+}
+
+/* Learners were told of merges that are in no commit. */
+static void try_again(struct commits *c)
+{
+	struct server *s = c->server;
+
+	commits_finish(s);
+	if (!c->merges)
+		return;
+	cmd_warn("%s: the merges since the last commit are lost", c->why.text);
+	if (!s->code)
+		s->code = c->why.code;
+}
+
+void commits_end(struct server *s)
+{
+	struct commits *c = s->commits;
+
+	if (!c)
+		return;
+	if (!is_strict(c))
+		try_again(c);
+	dl_errands_free(c->errands);
+	dl_pool_free(c->pool);
+	dl_sync_saved_release(&c->latest);
+	free(c->held);
+	free(c->queue);
+	free(c->waits);
+	free(c->loose);
+	free(c);
 }

@@ -15,8 +15,9 @@ struct server;
 struct commits;
 
 int commits_begin(struct server *s, struct dl_err *e);
-/* Gives up those that are not done yet. */
-void commits_end(struct commits *c);
+/* A last try to commit what was told of, which the exit status says to have
+ * failed; what nobody was told of is given up. */
+void commits_end(struct server *s);
 
 /* Fragment p was merged. */
 void commits_add(struct server *s, uint32_t p);

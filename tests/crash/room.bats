@@ -184,3 +184,30 @@ every_push_once() {
 	diff -r disk/store/global disk/again/global
 	diff -r disk/store/momentum disk/again/momentum
 }
+
+# What learners were told of is not lost in silence.
+@test "merges that are told of and cannot be committed are an error" {
+	for end in term end; do
+		rm -rf disk/store tape syncer.log
+		syncer --store disk/store --commit 4
+		learner ann
+		wait_for has 3 '"merged"' tape
+		room 0
+		wait_for has 1 'cannot commit, trying again' syncer.log
+		if [ $end = term ]; then
+			kill "${pid[syncer]}"
+		else
+			dl-sync end "$link"
+		fi
+		status=0
+		wait "${pid[syncer]}" || status=$?
+		unset "pid[syncer]"
+		[ "$status" -eq 73 ] || [ "$status" -eq 74 ]
+		has 1 'No space left.*: the merges since the last commit are lost' \
+			syncer.log
+		# The end of the run is its end.
+		kill_hard ann || true
+		plenty
+	done
+	dl-frag check out.safetensors
+}
