@@ -11,6 +11,7 @@
 #include "cmd/sync/create.h"
 #include "cmd/sync/from.h"
 #include "cmd/sync/start.h"
+#include "state/archive.h"
 
 static int begin_listening(struct server *s, struct dl_err *e)
 {
@@ -121,6 +122,8 @@ static int check_outputs(const struct serve_options *o, struct dl_err *e)
 		code = dl_output_check(o->tape, e);
 	if (!code && o->record)
 		code = check_folder(o->record, e);
+	if (!code && o->checkpoint.folder)
+		code = dl_archive_load(e);
 	if (!code && o->checkpoint.folder)
 		code = check_folder(o->checkpoint.folder, e);
 	return code;

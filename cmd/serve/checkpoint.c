@@ -8,7 +8,6 @@
 #include "cmd/serve/keep.h"
 #include "cmd/serve/server.h"
 #include "link/errand.h"
-#include "state/archive.h"
 #include "state/checkpoint.h"
 
 struct checkpoints {
@@ -45,9 +44,6 @@ int checkpoints_begin(struct server *s, struct dl_err *e)
 
 	if (!s->options->checkpoint.folder)
 		return 0;
-	/* What is missing is known now, not at the first of them. */
-	if (dl_archive_load(e))
-		return e->code;
 	c = dl_alloc(sizeof *c);
 	c->server = s;
 	c->errands = dl_errands_new(&s->loop, e);
