@@ -38,10 +38,8 @@ static int to_stdout(const struct options *s, const struct dl_layout *l,
 	return rc;
 }
 
-/* One record, without its name yet. */
-static int write_one(const struct options *s, const struct dl_layout *l,
-	const struct dl_model *m, uint32_t i, struct dl_output *o,
-	struct dl_err *e)
+static int begin_one(const struct options *s, const struct dl_layout *l,
+	uint32_t i, struct dl_output *o, struct dl_err *e)
 {
 	const char *end = s->zstd ? ".frag.zst" : ".frag";
 	char *path = i < l->fragments
@@ -49,9 +47,18 @@ static int write_one(const struct options *s, const struct dl_layout *l,
 			     : dl_sprintf("%s/local%s", s->folder, end);
 	int rc = begin(s, path, o, e);
 
-	if (!rc)
-		rc = dl_split_write(l, m, i, o, e);
 	free(path);
+	return rc;
+}
+
+/* Of those before the n-th, from *safe on. */
+static int wait_for_disk(
+	struct dl_output *o, uint32_t *safe, uint32_t n, struct dl_err *e)
+{
+	int rc = 0;
+
+	while (!rc && *safe < n)
+		rc = dl_output_finish(&o[(*safe)++], e);
 	return rc;
 }
 
@@ -59,7 +66,7 @@ static int write_one(const struct options *s, const struct dl_layout *l,
 static int to_folder(const struct options *s, const struct dl_layout *l,
 	const struct dl_model *m, struct dl_err *e)
 {
-	uint32_t n = dl_split_records(l, m), i = 0;
+	uint32_t n = dl_split_records(l, m), i = 0, safe = 0;
 	struct dl_output_folder folder;
 	struct dl_output *o;
 	int rc = dl_output_folder_open(&folder, s->folder, e);
@@ -68,10 +75,15 @@ static int to_folder(const struct options *s, const struct dl_layout *l,
 		return rc;
 	o = dl_alloc_array(n, sizeof *o);
 	while (!rc && i < n) {
-		rc = write_one(s, l, m, i, &o[i], e);
-		if (!rc && i >= BEHIND)
-			rc = dl_output_finish(&o[i - BEHIND], e);
+		rc = begin_one(s, l, i, &o[i], e);
+		/* Perhaps too many are open. */
+		if (rc && safe < i && !(rc = wait_for_disk(o, &safe, i, e)))
+			rc = begin_one(s, l, i, &o[i], e);
+		if (!rc)
+			rc = dl_split_write(l, m, i, &o[i], e);
 		i++;
+		if (!rc && i > BEHIND)
+			rc = wait_for_disk(o, &safe, i - BEHIND, e);
 	}
 	if (!rc && n)
 		rc = dl_output_commit_all(o, n, e);

@@ -103,6 +103,15 @@ refused() {
 	[ -z "$(ls | grep -e joined -e part)" ]
 }
 
+@test "more fragments than files may be open" {
+	make_llama
+	dl-frag plan -n 9 m >many.tsv
+	dl-frag split -l many.tsv -o many m
+	[ "$(ls many | wc -l)" -ge 9 ]
+	bash -c 'ulimit -n 8 && exec dl-frag split -l many.tsv -o few m 3>&-'
+	diff -r many few
+}
+
 @test "base and deltas make the new model" {
 	make_llama
 	make_model 2 new llama
