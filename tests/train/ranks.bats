@@ -53,7 +53,7 @@ gone() {
 		-o ranks m text 2>said
 	cat said
 	loss=$(sed -n 's/.*step 20: held-out loss \([0-9.]*\).*/\1/p' said)
-	[ "$loss" = "$(held_out threads)" ]
+	[ "$loss" = "$(printf %.4f "$(held_out threads)")" ]
 	[ "$(grep -c 'held-out' said)" -eq 2 ]
 	mpirun -n 2 "${run[@]}" --steps 10 --save state m text
 	mpirun -n 2 "${run[@]}" --steps 20 --resume state -o more m text
