@@ -129,6 +129,10 @@ static void feed(struct server *s, const struct dl_sync_event *ev)
 	if (s->tape)
 		sync_note(s->tape, ev, &s->globals, &s->trail, wall);
 	dl_stat_at(&s->stat, ev->now, wall);
+	/* Before the core has that fragment merged again. */
+	if (ev->kind == DL_EV_MERGED)
+		dl_stat_alike(&s->stat, ev->fragment,
+			&s->globals.alike[ev->fragment]);
 	dl_sync_event(s->core, ev);
 	while (dl_sync_next(s->core, &a)) {
 		dl_trail_add(&s->trail, &a);
@@ -136,9 +140,6 @@ static void feed(struct server *s, const struct dl_sync_event *ev)
 		act(s, &a);
 	}
 	dl_stat_follow(&s->stat, ev);
-	if (ev->kind == DL_EV_MERGED)
-		dl_stat_alike(&s->stat, ev->fragment,
-			&s->globals.alike[ev->fragment]);
 }
 
 void server_event(struct server *s, struct dl_sync_event *ev)

@@ -19,14 +19,17 @@ merges() {
 }
 
 @test "a live syncer tells what its tape does" {
-	syncer --quorum 2
+	# What comes late is merged as soon as what came before it is.
+	syncer --quorum 2 --grace none --late now
 	wait_for [ -S s ]
-	learner ann
-	learner bob
-	wait_for merges 6
-	kill "${pid[ann]}" "${pid[bob]}"
-	ends ann
-	ends bob
+	for name in ann bob cid; do
+		learner $name
+	done
+	wait_for merges 9
+	for name in ann bob cid; do
+		kill "${pid[$name]}"
+		ends $name
+	done
 	sleep 1.1 # after which figures are made anew
 	dl-stat -t --from "$link" >live
 	dl-stat -t tape >taped
