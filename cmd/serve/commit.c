@@ -125,19 +125,29 @@ static void write_files(struct dl_errand *errand)
 		dl_store_write(store, c->pool, &c->held[i].files, &c->why);
 }
 
-static void name_files(struct commits *c)
+static void name_files(struct commits *c, const struct dl_store_write *files)
 {
 	struct server *s = c->server;
-	struct dl_store_write *files = dl_alloc_array(c->n, sizeof *files);
 
-	for (size_t i = 0; i < c->n; i++)
-		files[i] = c->held[i].files;
 	if (is_strict(c))
 		save(c, &c->saved);
 	/* What has led to a merge is on the tape before HEAD is: with all
 	 * pushes that were recorded, also after a power cut. */
 	server_save_tape(s, s->options->record != NULL);
 	dl_store_write_end(s->globals.store, files, c->n, &c->saved, &c->why);
+}
+
+/* What cannot be committed takes no room from the next try. */
+static void name_or_remove(struct commits *c)
+{
+	struct dl_store_write *files = dl_alloc_array(c->n, sizeof *files);
+
+	for (size_t i = 0; i < c->n; i++)
+		files[i] = c->held[i].files;
+	if (!c->why.code)
+		name_files(c, files);
+	if (c->why.code)
+		dl_store_write_undo(c->server->globals.store, files, c->n);
 	free(files);
 }
 
@@ -166,8 +176,8 @@ static void written(struct dl_errand *errand)
 	struct commits *c = (void *)errand;
 
 	c->busy = 0;
-	if (!errand->dropped && !c->why.code)
-		name_files(c);
+	if (!errand->dropped)
+		name_or_remove(c);
 	let_go(c);
 	if (errand->dropped)
 		return;

@@ -186,18 +186,19 @@ const struct dl_head_files *dl_store_files(const struct dl_store *s, uint32_t p)
 	return s->head.files + p;
 }
 
-/* 1 when HEAD on disk is no longer the one this store was opened from. */
-static int head_moved(const struct dl_store *s)
+/* HEAD on disk is, or is not, the one that this store has; 0 for both when it
+ * cannot be read. */
+static int head_is(const struct dl_store *s, int same)
 {
 	struct dl_buf now = DL_BUF_INIT;
 	char *path = dl_store_path(s->folder, "HEAD");
-	int moved = !dl_read_file(path, DL_HEAD_LIMIT, &now, NULL) &&
-		    (now.len != s->text.len ||
-			    memcmp(now.data, s->text.data, now.len) != 0);
+	int known = !dl_read_file(path, DL_HEAD_LIMIT, &now, NULL);
+	int equal = known && now.len == s->text.len &&
+		    !memcmp(now.data, s->text.data, now.len);
 
 	dl_buf_free(&now);
 	free(path);
-	return moved;
+	return known && equal == same;
 }
 
 static int load_file(const struct dl_store *s, int kind, uint32_t p,
@@ -210,7 +211,7 @@ static int load_file(const struct dl_store *s, int kind, uint32_t p,
 		return 0;
 	path = dl_store_file_path(s->folder, kind, p, s->head.files[p].made);
 	rc = dl_store_file_read(path, &s->layout, p, data, hash, e);
-	if (rc == DL_NOINPUT && s->lock < 0 && head_moved(s))
+	if (rc == DL_NOINPUT && s->lock < 0 && head_is(s, 0))
 		rc = dl_fail(e, DL_TEMPFAIL,
 			"%s: replaced by a newer version meanwhile", path);
 	else if (rc == DL_NOINPUT)
@@ -284,18 +285,23 @@ static int refuse_commit(const struct dl_store *s,
 	return 0;
 }
 
-/* The files that a commit replaced. What stays is collected at open. */
-static void remove_files(
-	const struct dl_store *s, uint32_t p, const struct dl_head_files *files)
+static void remove_kinds(
+	const struct dl_store *s, uint32_t p, struct dl_version made, int kinds)
 {
-	int kinds = *files->error ? DL_STORE_KINDS : DL_STORE_ERROR;
-
 	for (int k = 0; k < kinds; k++) {
-		char *path = dl_store_file_path(s->folder, k, p, files->made);
+		char *path = dl_store_file_path(s->folder, k, p, made);
 
 		unlink(path);
 		free(path);
 	}
+}
+
+/* The files that a commit replaced. What stays is collected at open. */
+static void remove_files(
+	const struct dl_store *s, uint32_t p, const struct dl_head_files *files)
+{
+	remove_kinds(s, p, files->made,
+		*files->error ? DL_STORE_KINDS : DL_STORE_ERROR);
 }
 
 int dl_store_write_begin(const struct dl_store *s, struct dl_store_write *w,
@@ -351,6 +357,17 @@ int dl_store_write_end(struct dl_store *s, const struct dl_store_write *w,
 	free(next.files);
 	free(old);
 	return rc;
+}
+
+void dl_store_write_undo(
+	const struct dl_store *s, const struct dl_store_write *w, size_t n)
+{
+	if (!head_is(s, 1))
+		return;
+	for (size_t i = 0; i < n; i++)
+		if (dl_version_cmp(w[i].version, s->head.files[w[i].p].made) >
+			0)
+			remove_kinds(s, w[i].p, w[i].version, DL_STORE_KINDS);
 }
 
 int dl_store_commit(struct dl_store *s, uint32_t p, const float *values,

@@ -28,5 +28,9 @@ int dl_store_write(const struct dl_store *s, struct dl_pool *pool,
 /* Commits those that are written, n of them, with all of saved. */
 int dl_store_write_end(struct dl_store *s, const struct dl_store_write *w,
 	size_t n, const struct dl_sync_saved *saved, struct dl_err *e);
+/* Removes what was written for a commit that failed. It stays if HEAD may have
+ * come to name it: to be removed when the store is opened. */
+void dl_store_write_undo(
+	const struct dl_store *s, const struct dl_store_write *w, size_t n);
 
 #endif

@@ -194,6 +194,9 @@ every_push_once() {
 		wait_for has 3 '"merged"' tape
 		room 0
 		wait_for has 1 'cannot commit, trying again' syncer.log
+		room 40
+		sleep 1.5
+		room 0
 		if [ $end = term ]; then
 			kill "${pid[syncer]}"
 		else
@@ -205,6 +208,7 @@ every_push_once() {
 		[ "$status" -eq 73 ] || [ "$status" -eq 74 ]
 		has 1 'No space left.*: the merges since the last commit are lost' \
 			syncer.log
+		[ "$(ls disk/store/global | wc -l)" -eq 3 ]
 		# The end of the run is its end.
 		kill_hard ann || true
 		plenty

@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "faults.h"
 #include "state/head.h"
+#include "state/store_write.h"
 
 static const char layout_text[] =
 	"# name\tdtype\tshape\telements\tfragment\trule\n"
@@ -617,6 +618,34 @@ static void test_replaced(void)
 	dl_store_close(own);
 }
 
+/* What a commit that fails has written, unless HEAD may name it. */
+static void test_undone(void)
+{
+	struct dl_sync_saved v = state(0, 1);
+	struct dl_store_write w = {.data = {values(0, 1), momentum(0, 1)}};
+	struct dl_buf b = DL_BUF_INIT;
+	struct dl_store *s;
+	struct dl_err e;
+	int before;
+
+	fresh();
+	s = open_store(DL_STORE_OWN);
+	before = files();
+	must(dl_store_write_begin(s, &w, &v, &e), &e, "begin");
+	must(dl_store_write(s, NULL, &w, &e), &e, "write");
+	dl_store_write_undo(s, &w, 1);
+	ok(files() == before, "what was written is removed");
+	must(dl_store_write(s, NULL, &w, &e), &e, "write");
+	read_file("HEAD", &b);
+	dl_buf_str(&b, "\n");
+	put("HEAD", b.data, b.len);
+	dl_store_write_undo(s, &w, 1);
+	ok(files() == before + 2, "it stays when HEAD is another");
+	dl_store_close(s);
+	dl_buf_free(&b);
+	dl_sync_saved_release(&v);
+}
+
 /* HEAD with the first from replaced by to: how it is refused. */
 static int head_with(const char *from, const char *to, struct dl_err *e)
 {
@@ -742,6 +771,7 @@ int main(void)
 	test_leftovers();
 	test_damage();
 	test_replaced();
+	test_undone();
 	test_strict_head();
 	test_torn_head();
 	test_other_layout();
