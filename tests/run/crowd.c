@@ -3,7 +3,7 @@
  * they make a step in so many microseconds and push random deltas for the
  * rounds that are opened, in codecs that differ. Every third one is slow: its
  * pushes come many steps after they were made. They reconnect, and leave when
- * the run is over.
+ * the run is over, or when the one that started them is gone.
  */
 #include <math.h>
 #include <stdio.h>
@@ -225,13 +225,20 @@ static void turn(void *ctx, int fd, short revents)
 	c->over = dl_conn_work(&c->conn, revents, dl_now(), &c->why);
 }
 
+static pid_t parent;
+
+static int is_over(const struct learner *l)
+{
+	return l->over || getppid() != parent;
+}
+
 /* One connection, to its end. */
 static void train(struct learner *l, int64_t step_ns)
 {
 	struct client *c = &l->client;
 	int64_t at = dl_now() + step_ns;
 
-	while (!c->over && !c->done) {
+	while (!c->over && !c->done && !is_over(l)) {
 		if (l->welcome && dl_now() >= at) {
 			boundary(l);
 			at = dl_now() + step_ns;
@@ -283,7 +290,7 @@ static int be(
 
 	snprintf(l.name, sizeof l.name, "l%u", i);
 	l.instance = dl_rng_next(&l.rng);
-	while (!l.over)
+	while (!is_over(&l))
 		visit(&l, a, step_ns);
 	dl_layout_release(&l.layout);
 	free(l.version);
@@ -305,6 +312,7 @@ int main(int argc, char **argv)
 		dl_parse_u64(argv[3], 1, 1000000, &step_us) ||
 		dl_parse_u64(argv[4], 0, UINT64_MAX, &seed))
 		return 64;
+	parent = getpid();
 	for (unsigned i = 0; i < n; i++)
 		if (!fork())
 			exit(be(i, &a, (int64_t)step_us * 1000, seed));
