@@ -138,7 +138,7 @@ static void make(struct learner *l, uint32_t p)
 				      .base = l->version[p],
 				      .steps = steps,
 				      .tokens = steps * TOKENS},
-		.at = l->steps + (l->slow ? dl_rng_below(&l->rng, 20) : 0)};
+		.at = l->steps + (l->slow ? dl_rng_below(&l->rng, 100) : 0)};
 	l->pushed[p] = l->steps;
 	l->open[p] = 0;
 }
