@@ -5,11 +5,10 @@
 #include "base/num.h"
 #include "cmd/learn/learner.h"
 
-static void begin(struct learner *l, const struct dl_message *m, size_t bytes)
+static void begin(struct learner *l, size_t bytes)
 {
 	struct coming *c = &l->uplink.coming;
 
-	c->fragment = m->fragment;
 	c->bytes = bytes;
 	c->data = shelf_take_bytes(&l->weights.shelf, bytes);
 }
@@ -21,7 +20,7 @@ static int begin_values(struct learner *l, const struct dl_message *m,
 		return dl_fail(e, DL_PROTOCOL, "values in %s", m->codec);
 	if (dl_layout_check_record(&l->layout, m->fragment, h, e))
 		return e->code;
-	begin(l, m, h->data_size);
+	begin(l, h->data_size);
 	return 0;
 }
 
@@ -45,7 +44,7 @@ static int begin_update(struct learner *l, const struct dl_message *m,
 		dl_coded_release(&c->update);
 		return e->code;
 	}
-	begin(l, m, h->data_size);
+	begin(l, h->data_size);
 	c->update.data = c->data;
 	return 0;
 }

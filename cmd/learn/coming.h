@@ -13,7 +13,6 @@ struct learner;
 struct coming {
 	void *data; /* NULL: nothing comes */
 	size_t bytes;
-	uint32_t fragment;
 	struct dl_coded update;
 };
 

@@ -18,6 +18,16 @@ newest() {
 		sort
 }
 
+# finishes LEARNER...: the run is ended, and so are they.
+finishes() {
+	dl-sync end "$link"
+	ends syncer
+	for name; do
+		ends "$name"
+	done
+	is_better
+}
+
 @test "many merges are one commit, and a signal commits the last" {
 	syncer --commit 5
 	learner ann
@@ -33,10 +43,7 @@ newest() {
 	syncer --commit 5
 	wait_for has 2 '"join".*"ann"' tape
 	wait_for has 20 '"merged"' tape
-	dl-sync end "$link"
-	ends syncer
-	ends ann
-	is_better
+	finishes ann
 	newest | cmp - <(ls store/global)
 	dl-sync replay -q tape
 }
@@ -53,11 +60,7 @@ newest() {
 	wait_for has 2 '"join".*"ben"' tape
 	before=$(grep -c '"merged"' tape)
 	wait_for has $((before + 9)) '"merged"' tape
-	dl-sync end "$link"
-	ends syncer
-	ends ann
-	ends ben
-	is_better
+	finishes ann ben
 	newest | cmp - <(ls store/global)
 	run dl-sync replay -q tape
 	[ "$status" -eq 1 ]
@@ -73,10 +76,7 @@ newest() {
 	syncer --commit 4 --global int4
 	wait_for has 2 '"join".*"ann"' tape
 	wait_for has 20 '"merged"' tape
-	dl-sync end "$link"
-	ends syncer
-	ends ann
-	is_better
+	finishes ann
 }
 
 @test "pushes are recorded to make each merge again" {

@@ -138,6 +138,14 @@ came() {
 	[ "$(pushes "$1")" -ge "$2" ]
 }
 
+# goes_on NAME: four more come.
+goes_on() {
+	local before
+
+	before=$(pushes "$1")
+	wait_for came "$1" $((before + 4))
+}
+
 @test "a syncer and a learner, from the start to the end of a run" {
 	serve
 	train ash
@@ -220,13 +228,11 @@ again() {
 	signal STOP dl-sync@demo dl-learn@ash
 	wait_for again 1 dl-sync@demo
 	wait_for again 1 dl-learn@ash
-	before=$(pushes ash)
-	wait_for came ash $((before + 4))
+	goes_on ash
 	signal KILL dl-sync@demo dl-learn@ash
 	wait_for again 2 dl-sync@demo
 	wait_for again 2 dl-learn@ash
-	before=$(pushes ash)
-	wait_for came ash $((before + 4))
+	goes_on ash
 }
 
 # stays_down UNIT CODE
