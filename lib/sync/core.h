@@ -114,7 +114,7 @@ struct dl_sync {
 	size_t heres;
 	/* What follows from who is live is kept until that changes. */
 	uint64_t lives;     /* rises whenever it does */
-	int64_t live_until; /* nobody stalls before */
+	int64_t live_until; /* nobody stalls before, no round is overdue */
 	double usual_ns;    /* a step of the median live learner ... */
 	size_t usual_for;   /* ... for so many reports more */
 	size_t aways; /* learners that are away ... */
@@ -194,6 +194,7 @@ void check_round(struct dl_sync *s, uint32_t p);
 void check_rounds(struct dl_sync *s);
 void close_round(struct dl_sync *s, uint32_t p);
 int64_t round_wake(const struct dl_sync *s, uint32_t p);
+int64_t overdue_at(const struct dl_sync *s, uint32_t p);
 
 /* push.c */
 void on_push(struct dl_sync *s, const struct dl_sync_event *ev);

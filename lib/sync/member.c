@@ -146,7 +146,7 @@ void lives_change(struct dl_sync *s, const struct learner *l)
 		s->live_until = l->step_at + s->config.stall_ns;
 }
 
-/* Time has come to where somebody may have stalled. */
+/* Time has come to where somebody may have stalled, or a round is overdue. */
 void notice_stalls(struct dl_sync *s)
 {
 	int64_t until = INT64_MAX;
@@ -156,6 +156,12 @@ void notice_stalls(struct dl_sync *s)
 
 		if (is_live(s, s->here[i]) && stall < until)
 			until = stall;
+	}
+	for (size_t i = 0; i < s->opens; i++) {
+		int64_t overdue = overdue_at(s, s->open[i]);
+
+		if (overdue > s->now && overdue < until)
+			until = overdue;
 	}
 	s->live_until = until;
 	s->lives++;

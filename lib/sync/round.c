@@ -59,6 +59,12 @@ void report(
 		f->tally.reported++;
 }
 
+/* From when on a round without a quorum asks those who came since, too. */
+int64_t overdue_at(const struct dl_sync *s, uint32_t p)
+{
+	return s->fragment[p].opened_at + s->config.stall_ns;
+}
+
 void begin_round(struct dl_sync *s, uint32_t p, uint64_t step)
 {
 	struct fragment *f = &s->fragment[p];
@@ -72,6 +78,8 @@ void begin_round(struct dl_sync *s, uint32_t p, uint64_t step)
 	f->round_step = step;
 	f->opened_at = s->now;
 	f->quorum_at = f->close_at = INT64_MAX;
+	if (overdue_at(s, p) < s->live_until)
+		s->live_until = overdue_at(s, p);
 	s->rounds++;
 }
 
@@ -173,8 +181,9 @@ static void reach_quorum(struct dl_sync *s, struct fragment *f)
 	f->close_at = s->now + s->grace_ns;
 }
 
-/* Members who died make room for those who came since, and for those who have
- * stalled: they may themselves be held until others go on (with wait). */
+/* Members who died, or make steps and do not push, make room for those who came
+ * since, and for those who have stalled: they may themselves be held until
+ * others go on (with wait). */
 static void enlist_others(struct dl_sync *s, uint32_t p)
 {
 	for (size_t i = 0; i < s->heres; i++)
@@ -187,7 +196,9 @@ static void tally_members(struct dl_sync *s, uint32_t p)
 	struct fragment *f = &s->fragment[p];
 
 	f->tally = count(s, p);
-	if (f->tally.live < s->config.quorum) {
+	if (f->tally.live < s->config.quorum
+		|| (f->tally.reported < s->config.quorum
+			&& s->now >= overdue_at(s, p))) {
 		enlist_others(s, p);
 		f->tally = count(s, p);
 	}

@@ -468,6 +468,37 @@ static void test_stall_enlisted(void)
 	rig_release(&r);
 }
 
+/* Members that make steps and never push do not hold those who came since. */
+static void test_mute_member(void)
+{
+	struct rig r;
+
+	rig_init(&r);
+	r.config.quorum = 2;
+	rig_pair(&r, 4);
+	push(&r, "a", 1, 4);
+	join(&r, "c");
+	for (uint64_t i = 1; i < 60; i++) {
+		r.now += DL_SECOND;
+		step(&r, "a", 4 + i, 4 + i);
+		step(&r, "b", 4 + i, 4 + i);
+		step(&r, "c", 4 + i, i);
+	}
+	ok(!said(&r, DL_ACT_OPEN, "c"), "who comes later is no member");
+	ok(dl_sync_wake(r.s) == r.now + 1 * DL_SECOND,
+		"... while members are waited for");
+	r.now += 1 * DL_SECOND;
+	plain(&r, DL_EV_TIME, NULL);
+	ok(said(&r, DL_ACT_OPEN, "c") != NULL,
+		"... but is asked after --stall without a quorum");
+	join(&r, "d");
+	step(&r, "d", 64, 1);
+	ok(said(&r, DL_ACT_OPEN, "d") != NULL, "... as who comes then");
+	push(&r, "c", 1, 63);
+	ok(count(&r, DL_ACT_MERGE) == 1, "and makes up the quorum");
+	rig_release(&r);
+}
+
 /* One that comes back while it is held makes no step. */
 static void test_held_return(void)
 {
@@ -1105,6 +1136,7 @@ int main(void)
 	test_below_quorum();
 	test_stall();
 	test_stall_enlisted();
+	test_mute_member();
 	test_held_return();
 	test_refusals();
 	test_hoard();
