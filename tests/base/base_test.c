@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <math.h>
 #include <signal.h>
+#include <sodium.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -292,6 +293,35 @@ static void test_hash(void)
 		"BLAKE2b-256 of nothing");
 }
 
+/* Of n bytes, in pieces of that size. */
+static int hash_differs(const unsigned char *p, size_t n, size_t piece)
+{
+	char ours[DL_HASH_HEX], theirs[DL_HASH_HEX];
+	unsigned char sum[DL_HASH_BYTES];
+	struct dl_hash h;
+
+	dl_hash_init(&h);
+	for (size_t at = 0; at < n; at += piece)
+		dl_hash_add(&h, p + at, n - at < piece ? n - at : piece);
+	dl_hash_hex(&h, ours);
+	crypto_generichash(sum, sizeof sum, p, n, NULL, 0);
+	sodium_bin2hex(theirs, sizeof theirs, sum, sizeof sum);
+	return strcmp(ours, theirs) != 0;
+}
+
+static void test_hash_sizes(void)
+{
+	unsigned char bytes[5 * DL_HASH_BLOCK];
+	size_t differ = 0;
+
+	for (size_t i = 0; i < sizeof bytes; i++)
+		bytes[i] = (unsigned char)(i * i + i / 7);
+	for (size_t n = 0; n <= sizeof bytes; n++)
+		for (size_t piece = 1; piece <= n; piece += 1 + piece / 2)
+			differ += (size_t)hash_differs(bytes, n, piece);
+	ok(!differ, "BLAKE2b-256 of any size is libsodium's, but %zu", differ);
+}
+
 static void test_rule(void)
 {
 	int fine = 1;
@@ -321,6 +351,7 @@ int main(void)
 	test_rng();
 	test_exact();
 	test_hash();
+	test_hash_sizes();
 	test_rule();
 	ok(dl_cpu_level() < DL_CPU_LEVELS, "level %s",
 		dl_cpu_name(dl_cpu_level()));
