@@ -125,7 +125,7 @@ static void write_files(struct dl_errand *errand)
 		dl_store_write(store, c->pool, &c->held[i].files, &c->why);
 }
 
-static void name_files(struct commits *c, const struct dl_store_write *files)
+static void name_files(struct commits *c, struct dl_store_write *files)
 {
 	struct server *s = c->server;
 
@@ -138,17 +138,14 @@ static void name_files(struct commits *c, const struct dl_store_write *files)
 }
 
 /* What cannot be committed takes no room from the next try. */
-static void name_or_remove(struct commits *c)
+static void name_or_remove(struct commits *c, struct dl_store_write *files)
 {
-	struct dl_store_write *files = dl_alloc_array(c->n, sizeof *files);
-
 	for (size_t i = 0; i < c->n; i++)
 		files[i] = c->held[i].files;
 	if (!c->why.code)
 		name_files(c, files);
 	if (c->why.code)
 		dl_store_write_undo(c->server->globals.store, files, c->n);
-	free(files);
 }
 
 static void let_go(struct commits *c)
@@ -171,26 +168,37 @@ static void fail(struct commits *c)
 	}
 }
 
-static void written(struct dl_errand *errand)
+static void committed(struct commits *c)
 {
-	struct commits *c = (void *)errand;
-
-	c->busy = 0;
-	if (!errand->dropped)
-		name_or_remove(c);
-	let_go(c);
-	if (errand->dropped)
-		return;
-	if (c->why.code) {
-		fail(c);
-		return;
-	}
 	c->said = 0;
 	c->at = INT64_MAX;
 	if (is_strict(c))
 		tell(c);
 	else
 		commits_work(c->server, dl_now());
+}
+
+static void written(struct dl_errand *errand)
+{
+	struct commits *c = (void *)errand;
+	struct dl_store_write *files;
+	size_t n = c->n;
+
+	c->busy = 0;
+	if (errand->dropped) {
+		let_go(c);
+		return;
+	}
+	files = dl_alloc_array(n, sizeof *files);
+	name_or_remove(c, files);
+	let_go(c);
+	if (c->why.code) {
+		fail(c);
+	} else {
+		committed(c);
+		dl_store_write_tidy(c->server->globals.store, files, n);
+	}
+	free(files);
 }
 
 static void hold(struct commits *c, uint32_t p)

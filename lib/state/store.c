@@ -332,31 +332,34 @@ int dl_store_write(const struct dl_store *s, struct dl_pool *pool,
 		pool, s->folder, &label, &s->layout, w->data, &w->files, e);
 }
 
-int dl_store_write_end(struct dl_store *s, const struct dl_store_write *w,
-	size_t n, const struct dl_sync_saved *saved, struct dl_err *e)
+int dl_store_write_end(struct dl_store *s, struct dl_store_write *w, size_t n,
+	const struct dl_sync_saved *saved, struct dl_err *e)
 {
 	struct dl_head next = s->head;
-	struct dl_head_files *old;
 	uint32_t fragments = s->layout.fragments;
 	int rc;
 
 	next.saved = *saved;
 	next.files = dl_alloc_array(fragments, sizeof *next.files);
-	old = dl_alloc_array(fragments, sizeof *old);
 	memcpy(next.files, s->head.files, fragments * sizeof *next.files);
-	memcpy(old, s->head.files, fragments * sizeof *old);
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
+		w[i].replaced = s->head.files[w[i].p];
 		next.files[w[i].p] = w[i].files;
+	}
 	rc = move_head(s, &next, e);
-	for (size_t i = 0; !rc && i < n; i++) {
-		const struct dl_head_files *files = &old[w[i].p];
+	free(next.files);
+	return rc;
+}
+
+void dl_store_write_tidy(
+	const struct dl_store *s, const struct dl_store_write *w, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct dl_head_files *files = &w[i].replaced;
 
 		if (!dl_pins_name(s->pins, w[i].p, files->made))
 			remove_files(s, w[i].p, files);
 	}
-	free(next.files);
-	free(old);
-	return rc;
 }
 
 void dl_store_write_undo(
@@ -379,7 +382,11 @@ int dl_store_commit(struct dl_store *s, uint32_t p, const float *values,
 
 	if (!rc)
 		rc = dl_store_write(s, NULL, &w, e);
-	return rc ? rc : dl_store_write_end(s, &w, 1, saved, e);
+	if (!rc)
+		rc = dl_store_write_end(s, &w, 1, saved, e);
+	if (!rc)
+		dl_store_write_tidy(s, &w, 1);
+	return rc;
 }
 
 int dl_store_commit_saved(

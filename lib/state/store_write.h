@@ -16,7 +16,7 @@ struct dl_store_write {
 	/* private */
 	struct dl_version version;
 	uint64_t step;
-	struct dl_head_files files;
+	struct dl_head_files files, replaced;
 };
 
 /* They are to be what saved says of the fragment: may that be committed? */
@@ -26,8 +26,12 @@ int dl_store_write_begin(const struct dl_store *s, struct dl_store_write *w,
 int dl_store_write(const struct dl_store *s, struct dl_pool *pool,
 	struct dl_store_write *w, struct dl_err *e);
 /* Commits those that are written, n of them, with all of saved. */
-int dl_store_write_end(struct dl_store *s, const struct dl_store_write *w,
-	size_t n, const struct dl_sync_saved *saved, struct dl_err *e);
+int dl_store_write_end(struct dl_store *s, struct dl_store_write *w, size_t n,
+	const struct dl_sync_saved *saved, struct dl_err *e);
+/* Removes what they have replaced, which takes time that nobody has to wait
+ * for. Till then it is there, and HEAD does not name it. */
+void dl_store_write_tidy(
+	const struct dl_store *s, const struct dl_store_write *w, size_t n);
 /* Removes what was written for a commit that failed. It stays if HEAD may have
  * come to name it: to be removed when the store is opened. */
 void dl_store_write_undo(

@@ -646,6 +646,27 @@ static void test_undone(void)
 	dl_sync_saved_release(&v);
 }
 
+static void test_tidied(void)
+{
+	struct dl_sync_saved v = state(0, 1);
+	struct dl_store_write w = {.data = {values(0, 1), momentum(0, 1)}};
+	struct dl_store *s;
+	struct dl_err e;
+	int before;
+
+	fresh();
+	s = open_store(DL_STORE_OWN);
+	before = files();
+	must(dl_store_write_begin(s, &w, &v, &e), &e, "begin");
+	must(dl_store_write(s, NULL, &w, &e), &e, "write");
+	must(dl_store_write_end(s, &w, 1, &v, &e), &e, "end");
+	ok(files() == before + 2, "what a commit replaces is not waited for");
+	dl_store_write_tidy(s, &w, 1);
+	ok(files() == before, "and goes afterwards");
+	dl_store_close(s);
+	dl_sync_saved_release(&v);
+}
+
 /* HEAD with the first from replaced by to: how it is refused. */
 static int head_with(const char *from, const char *to, struct dl_err *e)
 {
@@ -772,6 +793,7 @@ int main(void)
 	test_damage();
 	test_replaced();
 	test_undone();
+	test_tidied();
 	test_strict_head();
 	test_torn_head();
 	test_other_layout();
