@@ -24,7 +24,8 @@ int talk_step(struct check *c, struct dl_err *e);
 
 /* As a run begins: the model, and the clock, fresh. */
 int talk_load(struct check *c, uint64_t clock, struct dl_err *e);
-/* The same, and a fragment sent, all said before any is answered. */
+/* The same, after that and more, a step included, was said before any of it is
+ * answered. */
 int talk_load_at_once(struct check *c, struct dl_err *e);
 /* c->got becomes what it sends of all fragments. */
 int talk_get(struct check *c, struct dl_err *e);

@@ -33,6 +33,7 @@ static int make_core(
 
 	if (learn_parse_apply(apply, &c.apply, &c.alpha))
 		return dl_fail(e, DL_PROTOCOL, "unknown way to apply");
+	l->weights.apply = c.apply;
 	l->core = dl_learn_new(&c);
 	return 0;
 }

@@ -42,7 +42,7 @@ void orders_unload(struct learner *l, int64_t now)
 
 	if (!t->jobs || t->job[0].kind != DL_LA_LOAD)
 		return;
-	t->jobs = 0;
+	t->jobs = t->begun = 0;
 	t->ready = t->working = 0;
 	t->start_at = INT64_MAX;
 	learner_event(l, &reset);
@@ -106,7 +106,6 @@ void orders_load(struct learner *l)
 static void begin_import(struct learner *l)
 {
 	dl_host_ask(l->trainer.host, "import %s", l->donated.path);
-	l->trainer.working = 1;
 }
 
 static void begin_copy(struct learner *l, const struct dl_learn_action *a)
@@ -114,21 +113,23 @@ static void begin_copy(struct learner *l, const struct dl_learn_action *a)
 	char *path = handover_file(l, "send", a->fragment);
 
 	dl_host_say(l->trainer.host, "send %u %s", a->fragment, path);
-	l->trainer.working = 1;
 	free(path);
 }
 
-static void begin_apply(
+/* 1 when the trainer has an order now. */
+static int begin_apply(
 	struct learner *l, const struct dl_learn_action *a, int64_t now)
 {
 	char *path = handover_file(l, "apply", a->fragment), how[32] = "set";
 	struct dl_err e;
+	int said = 0;
 
-	handover_read(l, now);
+	if (weights_unread(&l->weights, a->fragment))
+		handover_read(l, now);
 	if (!weights_has(&l->weights, a->fragment, a->version)) {
 		/* A newer one has come, and its own apply with it. */
 		free(path);
-		return;
+		return 0;
 	}
 	if (a->apply == DL_APPLY_CARRY)
 		strcpy(how, "add");
@@ -139,9 +140,10 @@ static void begin_apply(
 	} else {
 		dl_host_say(l->trainer.host, "apply %u %s %s", a->fragment,
 			path, how);
-		l->trainer.working = 1;
+		said = 1;
 	}
 	free(path);
+	return said;
 }
 
 static void begin_export(struct learner *l, int64_t now)
@@ -150,10 +152,10 @@ static void begin_export(struct learner *l, int64_t now)
 
 	export_begin(x, now);
 	dl_host_ask(l->trainer.host, "export %s", x->path);
-	l->trainer.working = 1;
 }
 
-static void begin(
+/* 1 when it is at work now, 0 when it is done. */
+static int begin(
 	struct learner *l, const struct dl_learn_action *a, int64_t now)
 {
 	struct trainer *t = &l->trainer;
@@ -161,41 +163,39 @@ static void begin(
 	switch (a->kind) {
 	case DL_LA_LOAD:
 		orders_load(l);
-		break;
+		return t->working > 0;
 	case DL_LA_IMPORT:
 		begin_import(l);
-		break;
+		return 1;
 	case DL_LA_COPY:
 		begin_copy(l, a);
-		break;
+		return 1;
 	case DL_LA_APPLY:
-		begin_apply(l, a, now);
-		break;
+		return begin_apply(l, a, now);
 	case DL_LA_CLOCK:
 		dl_host_say(t->host, "clock %llu", clock_of(l));
-		t->working = 1;
-		break;
+		return 1;
 	case DL_LA_FINISH:
 		learner_finish(l);
-		break;
+		return 0;
 	case DL_LA_EXPORT:
 		begin_export(l, now);
-		break;
+		return 1;
 	default:
 		dl_host_say(t->host, "go");
 		t->ready = 0;
-		break;
+		return 0;
 	}
 }
 
-/* The first job has been done. */
-static void finish(struct learner *l)
+/* That job has been done. */
+static void finish(struct learner *l, size_t i)
 {
 	struct trainer *t = &l->trainer;
-	struct dl_learn_action a = t->job[0];
+	struct dl_learn_action a = t->job[i];
 
 	t->jobs--;
-	memmove(t->job, t->job + 1, t->jobs * sizeof *t->job);
+	memmove(t->job + i, t->job + i + 1, (t->jobs - i) * sizeof *t->job);
 	if (a.kind == DL_LA_LOAD)
 		unlink(t->model);
 	if (a.kind == DL_LA_IMPORT)
@@ -206,9 +206,13 @@ static void finish(struct learner *l)
 
 void orders_finish(struct learner *l, const struct dl_err *why)
 {
-	if (l->trainer.job[0].kind == DL_LA_EXPORT)
+	struct trainer *t = &l->trainer;
+
+	if (t->job[0].kind == DL_LA_EXPORT)
 		export_done(l, why, dl_now());
-	finish(l);
+	t->begun--;
+	t->working = t->begun > 0;
+	finish(l, 0);
 }
 
 void orders_save(struct learner *l, int64_t now)
@@ -228,13 +232,51 @@ static void begin_telling(struct learner *l, int64_t now)
 	l->trainer.telling = 1;
 }
 
+/* Is it one order, with one answer at most? */
+static int is_plain(const struct dl_learn_action *a)
+{
+	return a->kind == DL_LA_COPY || a->kind == DL_LA_APPLY ||
+	       a->kind == DL_LA_CLOCK || a->kind == DL_LA_GO;
+}
+
+/* The trainer should not stand and wait for us between two orders. But what it
+ * gives out of a fragment is read before it takes any in, and a file that it
+ * reads stays as it is. */
+static int may_follow(const struct trainer *t, const struct dl_learn_action *a)
+{
+	for (size_t i = 0; i < t->begun; i++)
+		if (!is_plain(&t->job[i]) || !is_plain(a) ||
+			(a->kind == DL_LA_APPLY &&
+				t->job[i].fragment == a->fragment))
+			return 0;
+	return 1;
+}
+
+/* What has come is there to be taken in when the trainer is: to write it then
+ * would keep it waiting. */
+static void prepare(struct learner *l)
+{
+	struct dl_err e;
+
+	for (uint32_t p = 0; p < l->layout.fragments; p++) {
+		char *path;
+
+		if (!weights_can_prepare(&l->weights, p))
+			continue;
+		path = handover_file(l, "apply", p);
+		if (weights_prepare(&l->weights, p, path, &e))
+			learner_fail(l, &e);
+		free(path);
+	}
+}
+
 /* Must the job wait for something else? */
 static int waits(
 	struct learner *l, const struct dl_learn_action *a, int64_t now)
 {
 	const struct trainer *t = &l->trainer;
 
-	if (t->saving || t->telling)
+	if (t->saving || t->telling || !may_follow(t, a))
 		return 1;
 	if (a->kind == DL_LA_GO && saves_due(l, now))
 		orders_save(l, now);
@@ -244,20 +286,23 @@ static int waits(
 	       (a->kind == DL_LA_LOAD && saves_finding(l));
 }
 
-/* Orders without an answer are done at once; the next that has one waits. */
+/* Orders without an answer are done at once. */
 void orders_begin(struct learner *l, int64_t now)
 {
 	struct trainer *t = &l->trainer;
 
-	while (t->ready && !t->working && t->jobs && !t->stopping) {
-		struct dl_learn_action a = t->job[0];
+	while (t->ready && t->begun < t->jobs && !t->stopping) {
+		struct dl_learn_action a = t->job[t->begun];
 
 		if (waits(l, &a, now))
 			break;
-		begin(l, &a, now);
-		if (!t->working)
-			finish(l);
+		if (!begin(l, &a, now))
+			finish(l, t->begun);
+		else if (!t->begun++ && !t->working)
+			t->working = 1;
 	}
-	if (!t->working && !t->stopping)
+	if (!t->working && !t->stopping) {
 		handover_read(l, now);
+		prepare(l);
+	}
 }

@@ -28,6 +28,15 @@ struct push *weights_find(struct weights *w, uint32_t p, uint64_t seq)
 	return push;
 }
 
+int weights_unread(const struct weights *w, uint32_t p)
+{
+	const struct push *push = w->push;
+
+	while (push && (push->what.fragment != p || push->data))
+		push = push->next;
+	return push != NULL;
+}
+
 /* values - anchor in place; 1 when not all of it is finite. */
 static int subtract(float *values, const float *anchor, size_t n)
 {
@@ -89,6 +98,8 @@ int weights_read_push(struct weights *w, struct push *push, const char *path,
 		code = encode(w, push, delta, n, e);
 	for (size_t i = 0; !code && i < n; i++)
 		anchor[i] += delta[i];
+	if (w->came[p].file == CAME_DELTA)
+		w->came[p].file = CAME_UNWRITTEN;
 	if (push->data != delta)
 		shelf_give(&w->shelf, p, delta);
 	return code;

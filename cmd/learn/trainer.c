@@ -82,7 +82,7 @@ static void on_death(
 		return;
 	handover_read(l, now);
 	handover_lose(l, now);
-	t->jobs = 0;
+	t->jobs = t->begun = 0;
 	export_lost(&l->serving.file);
 	if (++t->deaths >= HOPELESS && !t->stepped) {
 		learner_fail(l, &ev->err);
@@ -107,7 +107,7 @@ static void on_refusal(struct learner *l, const struct dl_err *why)
 	cmd_warn("%s: begins with the syncer's values", why->text);
 	donated_release(l);
 	t->working = 0;
-	t->jobs = 0;
+	t->jobs = t->begun = 0;
 	learner_event(l, &reset);
 }
 

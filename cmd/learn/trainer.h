@@ -1,6 +1,6 @@
 /*
  * The trainer of a learner: what the core wants of it at a step boundary
- * becomes orders of dl-trainer(7), one at a time. A trainer that dies is
+ * becomes orders of dl-trainer(7), one after the other. A trainer that dies is
  * started again, after pauses that grow while nothing of its work can be sent.
  */
 #ifndef CMD_LEARN_TRAINER_H
@@ -17,11 +17,12 @@ struct trainer {
 	char *variable[ENVIRONMENT];
 	const char *environ[ENVIRONMENT + 1];
 	char *model; /* scratch path of the model to load */
-	/* Actions of the core, oldest first; the first may be at work. */
+	/* Actions of the core, oldest first; the trainer has got the orders of
+	 * the first `begun`, and answers them in turn. */
 	struct dl_learn_action *job;
-	size_t jobs, cap;
+	size_t jobs, begun, cap;
 	int ready;     /* the trainer reads orders */
-	int working;   /* jobs[0] waits for an answer */
+	int working;   /* so many answers to jobs[0] are due */
 	int restoring; /* ... and has got no more than `restore` for it */
 	int saving;    /* it has got `save` */
 	int telling;   /* it has got `prepare` */

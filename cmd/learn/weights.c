@@ -54,7 +54,7 @@ void weights_came(
 		return;
 	}
 	shelf_give(&w->shelf, p, came->values);
-	*came = (struct came){values, version};
+	*came = (struct came){values, version, CAME_UNWRITTEN};
 }
 
 /* The values of the version that the core has just taken become the anchor.
@@ -103,6 +103,7 @@ int weights_write_model(struct weights *w, const char *path, struct dl_err *e)
 int weights_write_anchor(
 	struct weights *w, uint32_t p, const char *path, struct dl_err *e)
 {
+	w->came[p].file = CAME_UNWRITTEN;
 	return fragment_write(w->layout, p, w->anchor[p], NULL, path, e);
 }
 
@@ -110,6 +111,39 @@ int weights_has(const struct weights *w, uint32_t p, struct dl_version version)
 {
 	return w->came[p].values &&
 	       dl_version_cmp(w->came[p].version, version) == 0;
+}
+
+static int write_came(struct weights *w, uint32_t p, enum came_file as,
+	const char *path, struct dl_err *e)
+{
+	struct came *came = &w->came[p];
+	int code;
+
+	if (came->file == as)
+		return 0;
+	came->file = CAME_UNWRITTEN;
+	code = fragment_write(w->layout, p, came->values,
+		as == CAME_DELTA ? w->anchor[p] : NULL, path, e);
+	if (!code)
+		came->file = as;
+	return code;
+}
+
+static enum came_file file_for(enum dl_apply apply)
+{
+	return apply == DL_APPLY_CARRY ? CAME_DELTA : CAME_VALUES;
+}
+
+int weights_can_prepare(const struct weights *w, uint32_t p)
+{
+	return w->came[p].values && w->anchor[p] &&
+	       w->came[p].file == CAME_UNWRITTEN;
+}
+
+int weights_prepare(
+	struct weights *w, uint32_t p, const char *path, struct dl_err *e)
+{
+	return write_came(w, p, file_for(w->apply), path, e);
 }
 
 int weights_write_apply(struct weights *w, const struct dl_learn_action *a,
@@ -120,8 +154,7 @@ int weights_write_apply(struct weights *w, const struct dl_learn_action *a,
 	float *anchor = w->anchor[p], alpha = (float)a->alpha;
 	int code;
 
-	code = fragment_write(w->layout, p, came->values,
-		a->apply == DL_APPLY_CARRY ? anchor : NULL, path, e);
+	code = write_came(w, p, file_for(a->apply), path, e);
 	if (code)
 		return code;
 	if (a->apply == DL_APPLY_BLEND) {

@@ -35,11 +35,17 @@ struct weights {
 	const struct dl_layout *layout;
 	struct dl_scratch *scratch;
 	struct dl_quant quant; /* of pushes */
+	enum dl_apply apply;   /* how the run applies what comes */
 	float **anchor;	       /* P */
 	struct base *base;     /* P; NULL: the run has no updates */
 	struct came {
 		float *values; /* NULL when none waits */
 		struct dl_version version;
+		enum came_file {
+			CAME_UNWRITTEN,
+			CAME_VALUES,
+			CAME_DELTA /* less the anchor as it is */
+		} file;		   /* the one to apply has this of it */
 	} * came; /* P */
 	struct push *push;
 	struct shelf shelf;
@@ -81,19 +87,26 @@ int weights_read_model(struct weights *w, const char *path, struct dl_err *e);
 void weights_adopt(struct weights *w, const struct dl_learn *core);
 /* Writes the model of the anchors. */
 int weights_write_model(struct weights *w, const char *path, struct dl_err *e);
-/* Writes the anchor of p as a record. */
+/* Writes the anchor of p as a record, to the path of weights_prepare. */
 int weights_write_anchor(
 	struct weights *w, uint32_t p, const char *path, struct dl_err *e);
 /* Is it that version which waits? Not when a newer one has come since. */
 int weights_has(const struct weights *w, uint32_t p, struct dl_version version);
+/* Before that is due: writes what the trainer is likely to have to apply of p,
+ * if it waits and is not written. */
+int weights_can_prepare(const struct weights *w, uint32_t p);
+int weights_prepare(
+	struct weights *w, uint32_t p, const char *path, struct dl_err *e);
 /* Writes what the trainer is to apply for that DL_LA_APPLY, which waits, and
- * moves the anchor. */
+ * moves the anchor. The path is that of weights_prepare. */
 int weights_write_apply(struct weights *w, const struct dl_learn_action *a,
 	const char *path, struct dl_err *e);
 
 /* A push for that DL_LA_COPY, without its delta. */
 struct push *weights_push(struct weights *w, const struct dl_learn_action *a);
 struct push *weights_find(struct weights *w, uint32_t p, uint64_t seq);
+/* Has one of p no delta yet? */
+int weights_unread(const struct weights *w, uint32_t p);
 /* delta = values - anchor, from the file the trainer wrote; the anchor moves
  * by what is sent as it is decoded, so that what the codec loses is part of the
  * next delta. 65 when the file does not hold the fragment, or values that are

@@ -46,6 +46,7 @@ struct dl_host {
 	unsigned unanswered, optional; /* optional: how many answers are due
 					* until that of an order that may be
 					* refused, included; 0: none */
+	unsigned before;	       /* ... until the step */
 	int wanted;
 	struct dl_err why;
 };
@@ -163,7 +164,7 @@ int dl_host_start(struct dl_host *h, struct dl_err *e)
 	h->ending = NOT;
 	h->deadline = INT64_MAX;
 	h->heard = dl_now();
-	h->unanswered = h->optional = 0;
+	h->unanswered = h->optional = h->before = 0;
 	h->wanted = 0;
 	h->why.code = 0;
 	watch(h);
@@ -179,6 +180,12 @@ int dl_host_running(const struct dl_host *h)
 static int owes(const struct dl_host *h)
 {
 	return h->phase == STARTING || h->phase == TRAINING || h->unanswered;
+}
+
+/* Those before `go` are answered before the step, those after it behind. */
+static int owes_answer(const struct dl_host *h)
+{
+	return h->phase == TRAINING ? h->before > 0 : h->unanswered > 0;
 }
 
 static void send_orders(struct dl_host *h)
@@ -203,10 +210,12 @@ static void say(struct dl_host *h, const char *fmt, va_list ap)
 		return;
 	if (!owes(h))
 		h->heard = dl_now();
-	if (strcmp(line, "go") == 0)
+	if (strcmp(line, "go") == 0) {
 		h->phase = TRAINING;
-	else
+		h->before = h->unanswered;
+	} else {
 		h->unanswered++;
+	}
 	dl_buf_str(&h->out, line);
 	dl_buf_byte(&h->out, '\n');
 	send_orders(h);
@@ -290,9 +299,9 @@ static void judge_silence(struct dl_host *h, int64_t now)
 	if (now < hangs_at(h))
 		return;
 	dl_fail(&why, DL_UNAVAILABLE, "trainer: hangs: no %s for %s",
-		h->phase == STARTING   ? "ready"
-		: h->phase == TRAINING ? "step"
-				       : "answer",
+		h->phase == STARTING ? "ready"
+		: owes_answer(h)     ? "answer"
+				     : "step",
 		dl_human_duration(time, h->config.silence_ns));
 	dl_host_fail(h, now, &why);
 }
@@ -338,6 +347,8 @@ static void count_answer(struct dl_host *h)
 	h->unanswered--;
 	if (h->optional)
 		h->optional--;
+	if (h->before)
+		h->before--;
 }
 
 /* The meaning of a line in this phase; 1 when it is an event. */
@@ -357,14 +368,14 @@ static int take_line(struct dl_host *h, int64_t now, const char *s, size_t n,
 		ev->kind = DL_HOST_READY;
 		return 1;
 	}
-	if (line.kind == DL_LINE_STEP && h->phase == TRAINING) {
+	if (line.kind == DL_LINE_STEP && h->phase == TRAINING && !h->before) {
 		h->phase = BOUNDARY;
 		ev->kind = DL_HOST_STEP;
 		ev->tokens = line.tokens;
 		ev->loss = line.loss;
 		return 1;
 	}
-	if (line.kind == DL_LINE_OK && h->phase == BOUNDARY && h->unanswered) {
+	if (line.kind == DL_LINE_OK && h->phase != STARTING && owes_answer(h)) {
 		count_answer(h);
 		ev->kind = DL_HOST_ANSWER;
 		return 1;

@@ -106,7 +106,7 @@ finds() {
 	silence=15s faulty hang-step
 	finds go 'hangs: no step for 15.0s'
 	faulty rw die
-	finds together 'answers 1 of 3 orders that come together'
+	finds together 'answers 1 of 4 orders that come together'
 	finds go 'exited with status 3'
 	faulty garbage
 	finds go '"Traceback (most recent call last):" is not a line'

@@ -134,6 +134,46 @@ static void test_run(void)
 	dl_host_free(h);
 }
 
+/* Orders that come before others are answered. */
+static void test_ahead(void)
+{
+	struct dl_host *h = start_shell(
+		"echo ready 1 >&4; read -r a <&3; read -r b <&3; read -r c <&3\n"
+		"echo ok >&4; echo ok >&4; echo step 2 1 >&4; read -r a <&3\n"
+		"read -r b <&3; echo ok >&4; echo step 3 1 >&4; read -r a <&3\n"
+		"read -r b <&3; echo step 4 1 >&4; echo ok >&4; sleep 60",
+		20 * DL_SECOND);
+	struct dl_host_event ev;
+
+	next(h, &ev);
+	dl_host_say(h, "send 0 /x");
+	dl_host_say(h, "send 1 /y");
+	dl_host_say(h, "go");
+	ok(next(h, &ev) == DL_HOST_ANSWER && next(h, &ev) == DL_HOST_ANSWER &&
+			next(h, &ev) == DL_HOST_STEP && ev.tokens == 2,
+		"go behind orders that are not answered");
+	dl_host_ask(h, "save /x");
+	dl_host_say(h, "go");
+	ok(next(h, &ev) == DL_HOST_ANSWER && next(h, &ev) == DL_HOST_STEP &&
+			ev.tokens == 3,
+		"and behind one that may be refused");
+	dl_host_say(h, "go");
+	dl_host_say(h, "clock 4");
+	ok(next(h, &ev) == DL_HOST_STEP && ev.tokens == 4 &&
+			next(h, &ev) == DL_HOST_ANSWER,
+		"what comes after go is answered after its step");
+	dl_host_free(h);
+	h = start_shell("echo ready 1 >&4; read -r a <&3; read -r b <&3\n"
+			"echo step 1 1 >&4; echo ok >&4; sleep 60",
+		20 * DL_SECOND);
+	next(h, &ev);
+	dl_host_say(h, "clock 1");
+	dl_host_say(h, "go");
+	ok(next(h, &ev) == DL_HOST_DIED && strstr(ev.err.text, "out of turn"),
+		"a step before the answer is a fault");
+	dl_host_free(h);
+}
+
 static void test_hang(void)
 {
 	struct dl_host_event ev;
@@ -372,6 +412,7 @@ int main(int argc, char **argv)
 	dl_loop_set(&loop, signals, POLLIN, drop_signals, NULL);
 	test_lines();
 	test_run();
+	test_ahead();
 	test_refusal();
 	test_hang();
 	test_faults();
