@@ -3,11 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
+#include "tensor/records.h"
+#include "train/kernels.h"
 #include "train/tensors.h"
 
-/* Room for the words of a record beside its data. */
-enum { HEADER_LIMIT = 1 << 24 };
+enum { PIECE = 16384 }; /* values blended at a time */
 
 static int find_param(struct dl_fragments *f, size_t i, struct dl_err *e)
 {
@@ -55,7 +55,6 @@ void dl_fragments_close(struct dl_fragments *f)
 		return;
 	dl_layout_release(&f->layout);
 	free(f->param);
-	dl_buf_free(&f->record);
 	memset(f, 0, sizeof(*f));
 }
 
@@ -90,48 +89,71 @@ int dl_fragments_send(const struct dl_fragments *f, uint32_t p,
 	return rc;
 }
 
-/* The record's data are the packed fragment, at any alignment. */
 static void blend(
-	const unsigned char *from, size_t n, float keep, float add, float *to)
+	const float *from, size_t n, float keep, float add, float *to)
 {
-	for (size_t i = 0; i < n; i++) {
-		float x;
-
-		memcpy(&x, from + i * sizeof(x), sizeof(x));
-		to[i] = keep == 0 ? add * x : keep * to[i] + add * x;
+	if (keep == 1 && add == 1) {
+		dl_train_kernels()->add(to, from, n);
+		return;
 	}
+	for (size_t i = 0; i < n; i++)
+		to[i] = keep * to[i] + add * from[i];
 }
 
-int dl_fragments_apply(struct dl_fragments *f, uint32_t p, const char *path,
-	float keep, float add, float *values, struct dl_err *e)
+/* n values at that byte of the file, through memory that stays in the cache. */
+static int blend_from(const struct dl_records *r, uint64_t at, size_t n,
+	float keep, float add, float *to, struct dl_err *e)
 {
-	struct dl_limits limits = {HEADER_LIMIT, UINT64_MAX};
-	struct dl_record r;
+	float piece[PIECE];
+	int rc = 0;
+
+	if (keep == 0 && add == 1)
+		return dl_records_read(r, at, to, n * sizeof *to, e);
+	for (size_t i = 0; !rc && i < n; i += PIECE) {
+		size_t k = n - i < PIECE ? n - i : PIECE;
+
+		rc = dl_records_read(
+			r, at + i * sizeof *to, piece, k * sizeof *to, e);
+		if (!rc)
+			blend(piece, k, keep, add, to + i);
+	}
+	return rc;
+}
+
+static int check_record(const struct dl_fragments *f, uint32_t p,
+	const struct dl_records *r, struct dl_err *e)
+{
+	if (r->records > 1)
+		return dl_fail(e, DL_DATA, "%s: more than one record", r->path);
+	if (dl_layout_check_record(&f->layout, p, &r->record[0].header, e))
+		return dl_at(e, "%s", r->path);
+	return 0;
+}
+
+int dl_fragments_apply(const struct dl_fragments *f, uint32_t p,
+	const char *path, float keep, float add, float *values,
+	struct dl_err *e)
+{
+	struct dl_records r;
 	int rc = check_fragment(f, p, e);
 
 	if (rc)
 		return rc;
 	const struct dl_layout_fragment *part = &f->layout.fragment[p];
-	size_t most = part->elements * sizeof(float) + HEADER_LIMIT;
 
-	rc = dl_read_file(path, most, &f->record, e);
-	if (rc)
-		return rc;
-	rc = dl_record_parse(&r, f->record.data, f->record.len, limits, e);
-	if (rc)
-		return dl_at(e, "%s", path);
-	rc = dl_layout_check_record(&f->layout, p, &r.header, e);
-	if (rc)
-		dl_at(e, "%s", path);
-	for (size_t i = 0; i < part->tensors && !rc; i++) {
-		const struct dl_llama_param *q = f->param[part->first + i];
-		uint64_t at = f->layout.tensor[part->first + i].offset;
+	rc = dl_records_open(&r, path, e);
+	if (!rc)
+		rc = check_record(f, p, &r, e);
+	for (size_t i = part->first; !rc && i < part->first + part->tensors;
+		i++) {
+		const struct dl_llama_param *q = f->param[i];
+		uint64_t at = f->layout.tensor[i].offset * sizeof(float);
 
 		if (q)
-			blend(r.data + at * sizeof(float), q->count, keep, add,
-				values + q->at);
+			rc = blend_from(&r, r.record[0].at + at, q->count, keep,
+				add, values + q->at, e);
 	}
-	dl_record_release(&r);
+	dl_records_close(&r);
 	return rc;
 }
 
