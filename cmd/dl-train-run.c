@@ -1,3 +1,4 @@
+#include <inttypes.h>
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -221,7 +222,21 @@ static int run_alone(struct run *r)
 		dl_pace_wait(&r->pace);
 		stepped(r, loss);
 	}
+	cmd_status_end();
+	cmd_debug("%" PRIu64 " steps in %.3f s", t->clock - r->first,
+		(double)(dl_now() - r->started) * 1e-9);
 	return 0;
+}
+
+static void explain_lost(const struct dl_trainer *t)
+{
+	if (!t->spent)
+		return;
+	cmd_status_end();
+	cmd_debug("%" PRIu64 " steps in %.3f s, %.3f s of it (%.2f%%) between "
+		  "steps",
+		t->steps, (double)t->spent * 1e-9, (double)t->lost * 1e-9,
+		100 * (double)t->lost / (double)t->spent);
 }
 
 static int run_trainer(struct run *r, const char *socket, struct dl_err *e)
@@ -241,6 +256,7 @@ static int run_trainer(struct run *r, const char *socket, struct dl_err *e)
 	}
 	if (!rc)
 		rc = dl_trainer_run(&t, socket, e);
+	explain_lost(&t);
 	dl_fragments_close(&fragments);
 	return rc;
 }

@@ -238,6 +238,26 @@ static enum next answer(struct dl_trainer *t, char *line)
 	return STAY;
 }
 
+/* What is shown after a step is not lost on the learner. */
+static void step(struct dl_trainer *t)
+{
+	int64_t from = dl_now();
+	double loss;
+
+	if (!t->began)
+		t->began = t->boundary = from;
+	t->lost += from - t->boundary;
+	loss = dl_training_step(t->training);
+	dl_pace_wait(t->pace);
+	from = dl_now();
+	t->spent = from - t->began;
+	t->steps++;
+	say(t, "step %zu %.6f", dl_training_step_tokens(t->training), loss);
+	t->lost += dl_now() - from;
+	t->stepped(t->ctx, loss);
+	t->boundary = dl_now();
+}
+
 static void serve(struct dl_trainer *t)
 {
 	char line[LINE];
@@ -245,17 +265,11 @@ static void serve(struct dl_trainer *t)
 	say(t, "ready 1");
 	while (!*t->stop && hear(t, line)) {
 		enum next next = answer(t, line);
-		double loss;
 
 		if (next == STOP)
 			return;
-		if (next == STAY)
-			continue;
-		loss = dl_training_step(t->training);
-		dl_pace_wait(t->pace);
-		say(t, "step %zu %.6f", dl_training_step_tokens(t->training),
-			loss);
-		t->stepped(t->ctx, loss);
+		if (next == GO)
+			step(t);
 	}
 }
 

@@ -19,8 +19,13 @@ struct dl_trainer {
 	const volatile sig_atomic_t *stop;	 /* set by a signal: end here */
 	void (*stepped)(void *ctx, double loss); /* after each step */
 	void *ctx;
+	/* What it came to. */
+	uint64_t steps;
+	int64_t spent; /* ns, from the first step's begin to the last one's end */
+	int64_t lost;  /* ... of which on the learner, between steps */
 	/* private */
 	int fd;
+	int64_t began, boundary; /* the first step, the last one's end */
 	struct dl_buf in;
 	struct dl_export export;
 };
