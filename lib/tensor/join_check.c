@@ -1,7 +1,6 @@
 #include "tensor/join.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

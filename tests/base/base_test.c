@@ -311,7 +311,7 @@ static int hash_differs(const unsigned char *p, size_t n, size_t piece)
 
 static void test_hash_sizes(void)
 {
-	unsigned char bytes[5 * DL_HASH_BLOCK];
+	unsigned char bytes[640];
 	size_t differ = 0;
 
 	for (size_t i = 0; i < sizeof bytes; i++)
