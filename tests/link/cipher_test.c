@@ -6,7 +6,7 @@
 #include "link/cipher.h"
 #include "tests/tap.h"
 
-enum { PLAIN = 21, SEALED = PLAIN + DL_CIPHER_TAG, FRAMES = 11 };
+enum { PLAIN = 22, SEALED = PLAIN + DL_CIPHER_TAG, FRAMES = 11 };
 
 static const unsigned char first_key[DL_CIPHER_KEY] = "a key of 32 bytes, to "
 						      "the last";
@@ -54,7 +54,7 @@ static int opens(const struct dl_cipher *c, const unsigned char *in, size_t n)
 
 static void test_changed(enum dl_suite suite)
 {
-	unsigned char in[PLAIN] = "twenty-one bytes here", frame[SEALED + 1];
+	unsigned char in[PLAIN] = "twenty-two bytes here", frame[SEALED + 1];
 	struct dl_cipher a, b;
 	size_t taken = 0;
 
@@ -97,7 +97,7 @@ static void test_order(enum dl_suite suite)
 
 static void test_in_place(enum dl_suite suite)
 {
-	unsigned char in[PLAIN] = "twenty-one bytes here", apart[SEALED],
+	unsigned char in[PLAIN] = "twenty-two bytes here", apart[SEALED],
 		      buf[SEALED];
 	struct dl_cipher a, b;
 
