@@ -4,6 +4,9 @@
 
 /* DL_KERNELS names the level's table. */
 enum { LANES = DL_LANES, PARTS = LANES / WIDE, SINGLES = 2 * WIDE };
+/* Elements: deltas are fetched before they are wanted, since of many that are
+ * read at once the CPU does not see them coming. */
+enum { AHEAD = 512 };
 /* A tile of products, as many as registers hold. */
 enum { ROWS = WIDE == 8 ? 4 : 2, COLUMNS = DL_GRAM_TILE };
 
@@ -77,6 +80,7 @@ INLINE wide add_product(wide sum, wide x, wide y)
 /*
  * The products of the x's with the y's, in one part of the lanes; of a tile
  * that the diagonal goes through only those above it, where x[0] is y[below].
+ * Each delta is fetched once, by a part of its tile on the diagonal.
  */
 INLINE void tile_part(double (*lane)[DL_GRAM_MOST][LANES],
 	const float *const *x, const float *const *y, int below, int part,
@@ -94,8 +98,11 @@ INLINE void tile_part(double (*lane)[DL_GRAM_MOST][LANES],
 		wide v[COLUMNS];
 
 #pragma GCC unroll 4
-		for (int j = below < 0 ? 0 : below; j < COLUMNS; j++)
+		for (int j = below < 0 ? 0 : below; j < COLUMNS; j++) {
+			if (!below && j % PARTS == part)
+				__builtin_prefetch(y[j] + at + AHEAD);
 			v[j] = widen(y[j] + at);
+		}
 #pragma GCC unroll 4
 		for (int i = 0; i < ROWS; i++) {
 			wide u = below < 0 ? widen(x[i] + at) : v[i + below];
