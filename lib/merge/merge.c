@@ -37,7 +37,8 @@ static void update_block(void *ctx, size_t i)
 		size_t n = b->n - done < DL_STRIP ? b->n - done : DL_STRIP;
 		size_t at = b->offset + done;
 
-		dl_weighed_sum(p, g->w->coef + b->segment * p->m, at, n, sum);
+		dl_weighed_sum(
+			p, g->w->coef + b->segment * p->m, at, n, sum, NULL);
 		g->k->narrow(g->update + at, sum, n);
 	}
 	g->changed[i] = g->k->square(g->update + b->offset, b->n);

@@ -17,26 +17,20 @@ struct work {
 	struct dl_block *blocks;
 };
 
-/* What the outer step reads comes while the update is summed. */
-static void fetch(const float *x, size_t n)
-{
-	enum { LINE = 64 / sizeof(float) };
-
-	for (size_t i = 0; x && i < n; i += LINE)
-		__builtin_prefetch(x + i);
-}
-
 /* The update of n elements from at on: merged, unless that was done before. */
 static const float *update_of(const struct work *k, size_t segment, size_t at,
 	size_t n, float *scratch)
 {
 	const struct dl_party *p = &k->w->party;
-	float *update = k->step->update ? k->step->update + at : scratch;
+	const struct dl_step *s = k->step;
+	const struct dl_beside beside = {
+		s->theta + at, (s->momentum ? s->momentum : s->theta) + at};
+	float *update = s->update ? s->update + at : scratch;
 	double sum[DL_STRIP] __attribute__((aligned(64)));
 
 	if (!k->w->bounded)
 		return update;
-	dl_weighed_sum(p, k->w->coef + segment * p->m, at, n, sum);
+	dl_weighed_sum(p, k->w->coef + segment * p->m, at, n, sum, &beside);
 	k->k->narrow(update, sum, n);
 	return update;
 }
@@ -52,11 +46,7 @@ static void step_block(void *ctx, size_t i)
 	for (size_t done = 0; done < b->n; done += DL_STRIP) {
 		size_t n = b->n - done < DL_STRIP ? b->n - done : DL_STRIP;
 		size_t at = b->offset + done;
-		const float *update;
-
-		fetch(s->theta + at, n);
-		fetch(s->momentum ? s->momentum + at : NULL, n);
-		update = update_of(k, b->segment, at, n, scratch);
+		const float *update = update_of(k, b->segment, at, n, scratch);
 
 		dl_outer_strip(k->k, &s->outer, rule,
 			s->made ? next + done : s->next + at, s->theta + at,

@@ -39,7 +39,7 @@ static int needs_norms(const struct weigh *w, size_t s)
 }
 
 void dl_weighed_sum(const struct dl_party *p, const double *coef, size_t at,
-	size_t n, double *sum)
+	size_t n, double *sum, const struct dl_beside *beside)
 {
 	float scratch[GROUP][DL_STRIP];
 	struct dl_codes from[GROUP], next;
@@ -52,13 +52,13 @@ void dl_weighed_sum(const struct dl_party *p, const double *coef, size_t at,
 			continue;
 		next = dl_strip_codes(p->who[j], at, n, scratch[j % GROUP]);
 		if (count == GROUP || (count && !dl_codes_alike(&next, from))) {
-			dl_quant_add(from, c, count, n, first, sum);
+			dl_quant_add(from, c, count, n, first, sum, beside);
 			count = first = 0;
 		}
 		from[count] = next;
 		c[count++] = coef[j];
 	}
-	dl_quant_add(from, c, count, n, first, sum);
+	dl_quant_add(from, c, count, n, first, sum, beside);
 }
 
 /* Learner by learner, since memory likes long reads. */
@@ -172,7 +172,7 @@ static void direct_block(void *ctx, size_t i)
 		size_t n = b->n - at < DL_STRIP ? b->n - at : DL_STRIP;
 
 		dl_weighed_sum(w->party, w->coef + b->segment * w->party->m,
-			b->offset + at, n, sum);
+			b->offset + at, n, sum, NULL);
 		square += w->k->square_wide(sum, n);
 	}
 	w->sum[i] = square;

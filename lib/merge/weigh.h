@@ -36,8 +36,8 @@ int dl_weigh(
 void dl_weighed_release(struct dl_weighed *w);
 
 /* The sum of a strip of deltas times their coefficients, which are those of
- * the strip's segment. */
+ * the strip's segment; as dl_quant_add, with what is beside the strip. */
 void dl_weighed_sum(const struct dl_party *p, const double *coef, size_t at,
-	size_t n, double *sum);
+	size_t n, double *sum, const struct dl_beside *beside);
 
 #endif

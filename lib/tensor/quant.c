@@ -247,12 +247,16 @@ int dl_quant_dot(const struct dl_codes *x, const struct dl_codes *y, size_t n,
 /* Adds values that are decoded before: so many of so many at a time that they
  * stay in the nearest cache. */
 static void add_decoded(const struct dl_codes *from, const double *c, size_t m,
-	size_t at, size_t n, int first, double *sum)
+	size_t at, size_t n, int first, double *sum,
+	const struct dl_beside *beside)
 {
 	enum { MANY = 16 };
 	float x[MANY][AT_ONCE];
 	struct dl_codes decoded[MANY];
+	struct dl_beside there;
 
+	if (beside)
+		there = (struct dl_beside){beside->x + at, beside->y + at};
 	for (size_t j = 0; j < m; j += MANY) {
 		size_t k = 0;
 
@@ -263,13 +267,13 @@ static void add_decoded(const struct dl_codes *from, const double *c, size_t m,
 				f.codec, f.block, f.codes, f.scales, n, x[k]);
 			decoded[k] = (struct dl_codes){.codes = x[k]};
 		}
-		dl_quant_kernels()->add[DL_CODEC_F32](
-			sum + at, first && !j, c + j, decoded, k, n);
+		dl_quant_kernels()->add[DL_CODEC_F32](sum + at, first && !j,
+			c + j, decoded, k, n, beside ? &there : NULL);
 	}
 }
 
 void dl_quant_add(const struct dl_codes *from, const double *c, size_t m,
-	size_t n, int first, double *sum)
+	size_t n, int first, double *sum, const struct dl_beside *beside)
 {
 	size_t at = 0;
 
@@ -281,10 +285,10 @@ void dl_quant_add(const struct dl_codes *from, const double *c, size_t m,
 	if (dl_quant_kernels()->add[from->codec]) {
 		at = dl_codec_is_scaled(from->codec) ? n / LANES * LANES : n;
 		dl_quant_kernels()->add[from->codec](
-			sum, first, c, from, m, at);
+			sum, first, c, from, m, at, beside);
 	}
 	for (size_t part; at < n; at += part) {
 		part = n - at < AT_ONCE ? n - at : AT_ONCE;
-		add_decoded(from, c, m, at, part, first, sum);
+		add_decoded(from, c, m, at, part, first, sum, beside);
 	}
 }

@@ -88,10 +88,16 @@ const float *dl_codes_values(
 int dl_quant_dot(const struct dl_codes *x, const struct dl_codes *y, size_t n,
 	double *product);
 
+/* Values that lie beside sums and are read after them. */
+struct dl_beside {
+	const float *x, *y;
+};
+
 /* sum = sum + c[j] times what dl_quant_decode gives of from[j], in double, j
  * from 0 to m - 1; all are alike. When it is the first, sum is -0 before, which
- * leaves even -0 as it is when added to. */
+ * leaves even -0 as it is when added to. What is beside, unless NULL, is
+ * fetched meanwhile, somewhat further on, for who goes on there. */
 void dl_quant_add(const struct dl_codes *from, const double *c, size_t m,
-	size_t n, int first, double *sum);
+	size_t n, int first, double *sum, const struct dl_beside *beside);
 
 #endif

@@ -468,7 +468,8 @@ INLINE double value_at(enum dl_codec c, const unsigned char *x, size_t i)
 }
 
 INLINE void add_plain(enum dl_codec codec, double *sum, int first,
-	const double *c, const struct dl_codes *from, size_t m, size_t n)
+	const double *c, const struct dl_codes *from, size_t m, size_t n,
+	const struct dl_beside *beside)
 {
 	const size_t width = codec == DL_CODEC_BF16 ? 2 : 4;
 	const wide none = -(wide){0};
@@ -480,6 +481,7 @@ INLINE void add_plain(enum dl_codec codec, double *sum, int first,
 #pragma GCC unroll 8
 		for (int k = 0; k < PARTS; k++)
 			v[k] = first ? none : load_wide(sum + i + k * WIDE);
+		fetch(beside, i, LANES);
 		for (size_t j = 0; j < m; j++) {
 			const unsigned char *x = from[j].codes;
 
@@ -500,15 +502,17 @@ INLINE void add_plain(enum dl_codec codec, double *sum, int first,
 }
 
 static void add_f32(double *sum, int first, const double *c,
-	const struct dl_codes *from, size_t m, size_t n)
+	const struct dl_codes *from, size_t m, size_t n,
+	const struct dl_beside *beside)
 {
-	add_plain(DL_CODEC_F32, sum, first, c, from, m, n);
+	add_plain(DL_CODEC_F32, sum, first, c, from, m, n, beside);
 }
 
 static void add_bf16(double *sum, int first, const double *c,
-	const struct dl_codes *from, size_t m, size_t n)
+	const struct dl_codes *from, size_t m, size_t n,
+	const struct dl_beside *beside)
 {
-	add_plain(DL_CODEC_BF16, sum, first, c, from, m, n);
+	add_plain(DL_CODEC_BF16, sum, first, c, from, m, n, beside);
 }
 
 /*

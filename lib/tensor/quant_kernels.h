@@ -32,7 +32,8 @@ struct dl_quant_kernels {
 	/* dl_quant_add; of scaled codecs n is a multiple of 16. NULL where f32
 	 * are as fast, decoded before. */
 	void (*add[DL_CODECS])(double *sum, int first, const double *c,
-		const struct dl_codes *from, size_t m, size_t n);
+		const struct dl_codes *from, size_t m, size_t n,
+		const struct dl_beside *beside);
 };
 
 /* The table for this CPU. */

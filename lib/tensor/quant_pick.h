@@ -14,6 +14,17 @@
  * at once reads too little of each for the CPU to see them coming. */
 enum { AHEAD = 2048 };
 
+/* Fetches what is beside n sums from the i-th on. */
+INLINE void fetch(const struct dl_beside *beside, size_t i, size_t n)
+{
+	enum { LINE = 64 / sizeof(float) };
+
+	for (size_t k = i; beside && k < i + n; k += LINE) {
+		__builtin_prefetch((const char *)(beside->x + k) + AHEAD);
+		__builtin_prefetch((const char *)(beside->y + k) + AHEAD);
+	}
+}
+
 /* What a code of four bits stands for when the scale is 1. */
 INLINE int16_t number_of(unsigned code)
 {
@@ -43,7 +54,8 @@ INLINE void products(double c, float scale, __m512d *plus, __m512d *minus)
  * block.
  */
 INLINE void pick_int4(double *sum, int first, const double *c,
-	const struct dl_codes *from, size_t m, size_t i, size_t n)
+	const struct dl_codes *from, size_t m, size_t i, size_t n,
+	const struct dl_beside *beside)
 {
 	const __m512i low = _mm512_setr_epi64(0, 4, 8, 12, 16, 20, 24, 28);
 	const __m512i high = _mm512_setr_epi64(32, 36, 40, 44, 48, 52, 56, 60);
@@ -54,6 +66,7 @@ INLINE void pick_int4(double *sum, int first, const double *c,
 	for (size_t k = 0; k < parts; k++)
 		v[k] = first ? _mm512_set1_pd(-0.0)
 			     : _mm512_loadu_pd(sum + i + k * WIDE);
+	fetch(beside, i, n);
 	for (size_t j = 0; j < m; j++) {
 		const unsigned char *x = from[j].codes, *s = from[j].scales;
 
@@ -76,14 +89,15 @@ INLINE void pick_int4(double *sum, int first, const double *c,
 }
 
 static void add_int4(double *sum, int first, const double *c,
-	const struct dl_codes *from, size_t m, size_t n)
+	const struct dl_codes *from, size_t m, size_t n,
+	const struct dl_beside *beside)
 {
 	size_t i = 0;
 
 	for (; from->block >= SPAN && i + SPAN <= n; i += SPAN)
-		pick_int4(sum, first, c, from, m, i, SPAN);
+		pick_int4(sum, first, c, from, m, i, SPAN, beside);
 	for (; i < n; i += 2 * WIDE)
-		pick_int4(sum, first, c, from, m, i, 2 * WIDE);
+		pick_int4(sum, first, c, from, m, i, 2 * WIDE, beside);
 }
 
 #elif defined __AVX2__
@@ -131,7 +145,7 @@ INLINE wide add_four(wide sum, const struct scaled *x, wide number, wide zero)
 
 /* n elements from element i on, 16 or SPAN. */
 INLINE void add_span(double *sum, int first, const struct scaled *from,
-	size_t m, size_t i, size_t n)
+	size_t m, size_t i, size_t n, const struct dl_beside *beside)
 {
 	const size_t words = n / 8;
 	wide v[SPAN / WIDE];
@@ -139,6 +153,7 @@ INLINE void add_span(double *sum, int first, const struct scaled *from,
 #pragma GCC unroll 8
 	for (size_t k = 0; k < 2 * words; k++)
 		v[k] = first ? -(wide){0} : load_wide(sum + i + k * WIDE);
+	fetch(beside, i, n);
 	for (const struct scaled *x = from; x < from + m; x++)
 #pragma GCC unroll 4
 		for (size_t k = 0; k < words; k++) {
@@ -204,7 +219,8 @@ INLINE int scale_all(struct scaled *to, const double *c,
 
 /* One block of up to MANY. */
 INLINE void add_block(double *sum, int first, const double *c,
-	const struct dl_codes *from, size_t m, size_t i, size_t n)
+	const struct dl_codes *from, size_t m, size_t i, size_t n,
+	const struct dl_beside *beside)
 {
 	struct scaled scaled[MANY];
 	size_t at = i;
@@ -216,19 +232,21 @@ INLINE void add_block(double *sum, int first, const double *c,
 		return;
 	}
 	for (; at + SPAN <= i + n; at += SPAN)
-		add_span(sum, first, scaled, m, at, SPAN);
+		add_span(sum, first, scaled, m, at, SPAN, beside);
 	if (at < i + n)
-		add_span(sum, first, scaled, m, at, SPAN / 2);
+		add_span(sum, first, scaled, m, at, SPAN / 2, beside);
 }
 
 static void add_int4(double *sum, int first, const double *c,
-	const struct dl_codes *from, size_t m, size_t n)
+	const struct dl_codes *from, size_t m, size_t n,
+	const struct dl_beside *beside)
 {
 	for (size_t i = 0; i < n; i += from->block)
 		for (size_t j = 0; j < m; j += MANY)
 			add_block(sum, first && !j, c + j, from + j,
 				m - j < MANY ? m - j : MANY, i,
-				n - i < from->block ? n - i : from->block);
+				n - i < from->block ? n - i : from->block,
+				beside);
 }
 #endif
 

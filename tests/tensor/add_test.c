@@ -60,7 +60,7 @@ static int adds(
 		for (size_t i = 0; i < n; i++)
 			want[i] += by[j] * (double)x[i];
 	}
-	dl_quant_add(from, by, m, n, first, sum);
+	dl_quant_add(from, by, m, n, first, sum, &(struct dl_beside){x, x});
 	return !memcmp(sum, want, n * sizeof *sum) && sum[n] == 99;
 }
 
