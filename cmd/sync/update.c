@@ -12,25 +12,27 @@ void update_begin(struct update_work *w, struct shelf *shelf,
 	atomic_init(&w->lost, 0);
 }
 
+/* Products with 1 and -1 are exact. */
 void update_block(void *work, size_t offset, size_t n, const float *next)
 {
 	struct update_work *w = work;
 	const float *before = w->before + offset;
 	float *values = w->values + offset, *error = w->error + offset;
-	float sent[DL_MERGE_BLOCK];
+	float step[DL_MERGE_BLOCK], sent[DL_MERGE_BLOCK];
 
-	for (size_t i = 0; i < n; i++)
-		error[i] = (next[i] - before[i]) + error[i];
+	memcpy(step, next, n * sizeof *step);
+	dl_merge_add(step, -1, before, n);
+	dl_merge_add(error, 1, step, n);
 	dl_coded_put(&w->coded, w->quant, offset, n, error, w->data->data);
 	dl_coded_read(&w->coded, offset, n, sent);
 	if (dl_find_nonfinite(sent, n) < n) {
 		atomic_store(&w->lost, 1);
 		memcpy(sent, error, n * sizeof *sent);
 	}
-	for (size_t i = 0; i < n; i++) {
-		error[i] -= sent[i];
-		values[i] = before[i] + sent[i];
-	}
+	dl_merge_add(error, -1, sent, n);
+	if (values != before)
+		memcpy(values, before, n * sizeof *values);
+	dl_merge_add(values, 1, sent, n);
 }
 
 struct shared *update_end(struct update_work *w)
