@@ -46,8 +46,8 @@ int commits_begin(struct server *s, struct dl_err *e)
 		free(c);
 		return e->code;
 	}
-	/* One hashes, the other writes. */
-	c->pool = dl_pool_new(s->options->sync.threads == 1 ? 1 : 2);
+	/* Two files are hashed while a disk has both to write. */
+	c->pool = dl_pool_new(s->options->sync.threads == 1 ? 1 : 4);
 	c->held = dl_alloc_array(fragments, sizeof *c->held);
 	c->queue = dl_alloc_array(fragments, sizeof *c->queue);
 	c->waits = dl_alloc(fragments);

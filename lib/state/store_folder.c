@@ -206,18 +206,18 @@ static void write_file(struct files *k, int kind)
 	free(path);
 }
 
-/* The hash of a file, or the file. */
+/* The files, which a disk may be waited for, then the hashes. */
 static void take_part(void *ctx, size_t i)
 {
 	struct files *k = ctx;
-	int kind = (int)i / 2;
+	int kind = (int)(i % DL_STORE_KINDS);
 
 	if (!k->file[kind].data || atomic_load(&k->failed))
 		return;
-	if (i % 2)
-		hash_file(k, kind);
-	else
+	if (i < DL_STORE_KINDS)
 		write_file(k, kind);
+	else
+		hash_file(k, kind);
 }
 
 int dl_store_write_files(struct dl_pool *pool, const char *folder,
