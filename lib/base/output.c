@@ -264,10 +264,9 @@ static int deflate(struct dl_output *o, const void *p, size_t n,
 
 /* The disk begins with what there is, so that little is left when it has to be
  * waited for. */
-static void begin_sync(struct dl_output *o, size_t n)
+static void begin_sync(struct dl_output *o)
 {
-	o->unsent += n;
-	if (!o->temp || o->unsent < SENT)
+	if (!o->temp || o->fd < 0 || !o->unsent)
 		return;
 	o->unsent = 0;
 #ifdef SYNC_FILE_RANGE_WRITE
@@ -282,7 +281,9 @@ int dl_output_write(
 		return deflate(o, p, n, ZSTD_e_continue, e);
 	if (dl_write_full(o->fd, p, n))
 		return fail(o, e);
-	begin_sync(o, n);
+	o->unsent += n;
+	if (o->unsent >= SENT)
+		begin_sync(o);
 	return 0;
 }
 
@@ -314,6 +315,17 @@ int dl_output_finish(struct dl_output *o, struct dl_err *e)
 	return close(fd) || rc ? fail(o, e) : 0;
 }
 
+int dl_output_finish_all(struct dl_output *o, size_t n, struct dl_err *e)
+{
+	int code = 0;
+
+	for (size_t i = 0; i < n; i++)
+		begin_sync(&o[i]);
+	for (size_t i = 0; !code && i < n; i++)
+		code = dl_output_finish(&o[i], e);
+	return code;
+}
+
 /* The last gets its name when those of all others are safe. */
 static int publish(
 	struct dl_output *o, size_t n, size_t *named, struct dl_err *e)
@@ -337,10 +349,8 @@ static int publish(
 int dl_output_commit_all(struct dl_output *o, size_t n, struct dl_err *e)
 {
 	size_t named = 0;
-	int code = 0;
+	int code = dl_output_finish_all(o, n, e);
 
-	for (size_t i = 0; !code && i < n; i++)
-		code = dl_output_finish(&o[i], e);
 	if (!code)
 		code = publish(o, n, &named, e);
 	for (size_t i = 0; code && named < n && i < named; i++)

@@ -43,6 +43,8 @@ const char *dl_output_temp(const struct dl_output *o);
 /* Puts all of it on the disk, so that only its name is missing: a set of many
  * needs no more than one open file. */
 int dl_output_finish(struct dl_output *o, struct dl_err *e);
+/* The same of n outputs, all of which the disk begins with at once. */
+int dl_output_finish_all(struct dl_output *o, size_t n, struct dl_err *e);
 /* Makes it durable under its name; 74 on failure, nothing left behind. */
 int dl_output_commit(struct dl_output *o, struct dl_err *e);
 /*

@@ -329,7 +329,8 @@ int dl_store_write(const struct dl_store *s, struct dl_pool *pool,
 		s->run.name, w->p, w->version, w->step};
 
 	return dl_store_write_files(
-		pool, s->folder, &label, &s->layout, w->data, &w->files, e);
+		pool, s->folder, &label, &s->layout, w->data, NULL, &w->files,
+		e);
 }
 
 int dl_store_write_end(struct dl_store *s, struct dl_store_write *w, size_t n,

@@ -10,20 +10,19 @@ static size_t packed_size(const struct dl_layout *l, uint32_t p)
 	return l->fragment[p].elements * sizeof(float);
 }
 
-int dl_store_file_write(const char *path, const struct dl_buf *head,
-	const float *data, size_t n, struct dl_err *e)
+int dl_store_file_write(struct dl_output *o, const char *path,
+	const struct dl_buf *head, const float *data, size_t n,
+	struct dl_err *e)
 {
-	struct dl_output o;
-	int rc = dl_output_open(&o, path, e);
+	int rc = dl_output_open(o, path, e);
 
 	if (rc)
 		return rc;
-	rc = dl_output_write(&o, head->data, head->len, e);
+	rc = dl_output_write(o, head->data, head->len, e);
 	if (!rc)
-		rc = dl_output_write(&o, data, n, e);
-	if (!rc)
-		return dl_output_commit(&o, e);
-	dl_output_abort(&o);
+		rc = dl_output_write(o, data, n, e);
+	if (rc)
+		dl_output_abort(o);
 	return rc;
 }
 

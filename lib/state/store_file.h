@@ -7,11 +7,14 @@
 
 #include "base/err.h"
 #include "base/hash.h"
+#include "base/output.h"
 #include "tensor/layout.h"
 
-/* Writes a record durably at path, a header and n bytes of data. 73 or 74. */
-int dl_store_file_write(const char *path, const struct dl_buf *head,
-	const float *data, size_t n, struct dl_err *e);
+/* Writes a record to be at path, a header and n bytes of data, for the caller
+ * to commit. 73 or 74. */
+int dl_store_file_write(struct dl_output *o, const char *path,
+	const struct dl_buf *head, const float *data, size_t n,
+	struct dl_err *e);
 
 /* Reads fragment p, whose file has that BLAKE2b: 66 when it is gone, 65 when it
  * is not fragment p of l or its hash is another. */

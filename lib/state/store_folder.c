@@ -130,6 +130,7 @@ struct files {
 	struct file {
 		const float *data; /* NULL: there is none */
 		char *hash;
+		struct dl_output *out; /* NULL: commit it */
 		struct dl_buf head;
 		struct dl_err e;
 	} file[DL_STORE_KINDS];
@@ -168,7 +169,7 @@ static void put_head(struct dl_buf *out, const struct dl_store_label *label,
 }
 
 static void add_file(struct files *k, const struct dl_layout *l, int kind,
-	const float *data, char *hash)
+	const float *data, char *hash, struct dl_output *out)
 {
 	struct file *file = &k->file[kind];
 
@@ -177,6 +178,7 @@ static void add_file(struct files *k, const struct dl_layout *l, int kind,
 		return;
 	file->data = data;
 	file->hash = hash;
+	file->out = out;
 	put_head(&file->head, k->label, l, kind);
 }
 
@@ -194,13 +196,16 @@ static void hash_file(const struct files *k, int kind)
 static void write_file(struct files *k, int kind)
 {
 	struct file *file = &k->file[kind];
+	struct dl_output own, *out = file->out ? file->out : &own;
 	char *path = dl_store_file_path(
 		k->folder, kind, k->label->p, k->label->version);
 	int rc = kind == DL_STORE_ERROR ? need_errors(k->folder, &file->e) : 0;
 
 	if (!rc)
-		rc = dl_store_file_write(
-			path, &file->head, file->data, k->size, &file->e);
+		rc = dl_store_file_write(out, path, &file->head, file->data,
+			k->size, &file->e);
+	if (!rc && !file->out)
+		rc = dl_output_commit(out, &file->e);
 	if (rc)
 		atomic_store(&k->failed, 1);
 	free(path);
@@ -222,8 +227,9 @@ static void take_part(void *ctx, size_t i)
 
 int dl_store_write_files(struct dl_pool *pool, const char *folder,
 	const struct dl_store_label *label, const struct dl_layout *l,
-	const float *const data[DL_STORE_KINDS], struct dl_head_files *files,
-	struct dl_err *e)
+	const float *const data[DL_STORE_KINDS],
+	struct dl_output *const out[DL_STORE_KINDS],
+	struct dl_head_files *files, struct dl_err *e)
 {
 	char *const hash[] = {files->global, files->momentum, files->error};
 	struct files k = {.folder = folder,
@@ -233,7 +239,8 @@ int dl_store_write_files(struct dl_pool *pool, const char *folder,
 
 	files->made = label->version;
 	for (int kind = 0; kind < DL_STORE_KINDS; kind++)
-		add_file(&k, l, kind, data[kind], hash[kind]);
+		add_file(&k, l, kind, data[kind], hash[kind],
+			out ? out[kind] : NULL);
 	dl_pool_run(pool, 2 * DL_STORE_KINDS, take_part, &k);
 	for (int kind = 0; kind < DL_STORE_KINDS; kind++) {
 		struct file *file = &k.file[kind];

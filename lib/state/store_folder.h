@@ -6,6 +6,7 @@
 #define DL_STATE_STORE_FOLDER_H
 
 #include "base/mem.h"
+#include "base/output.h"
 #include "base/pool.h"
 #include "state/head.h"
 
@@ -45,13 +46,15 @@ struct dl_store_label {
 };
 
 /*
- * Writes the files of a fragment durably, by the threads of pool; files gets
- * its version and their hashes. data is an array a kind; that of the error may
- * be NULL: it has none.
+ * Writes the files of a fragment by the threads of pool, durably, or, unless
+ * out is NULL, to one a kind for the caller to commit, or to abort after a
+ * failure; files gets its version and their hashes. data is an array a kind;
+ * that of the error may be NULL: it has none.
  */
 int dl_store_write_files(struct dl_pool *pool, const char *folder,
 	const struct dl_store_label *label, const struct dl_layout *l,
-	const float *const data[DL_STORE_KINDS], struct dl_head_files *files,
-	struct dl_err *e);
+	const float *const data[DL_STORE_KINDS],
+	struct dl_output *const out[DL_STORE_KINDS],
+	struct dl_head_files *files, struct dl_err *e);
 
 #endif
