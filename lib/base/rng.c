@@ -4,22 +4,9 @@
 
 #include "base/exact.h"
 
-/* The finalizer of SplitMix64. */
-static uint64_t mix(uint64_t x)
-{
-	x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-	return x ^ x >> 31;
-}
-
-uint64_t dl_rng_at(uint64_t key, uint64_t counter)
-{
-	return mix(mix(counter * UINT64_C(0x9e3779b97f4a7c15) ^ key) + key);
-}
-
 uint64_t dl_rng_key(uint64_t seed, uint64_t part)
 {
-	return dl_rng_at(mix(seed + UINT64_C(0x9e3779b97f4a7c15)), part);
+	return dl_rng_at(dl_rng_mix(seed + UINT64_C(0x9e3779b97f4a7c15)), part);
 }
 
 uint64_t dl_rng_next(struct dl_rng *r)

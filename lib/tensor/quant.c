@@ -6,7 +6,6 @@
 #include "base/rng.h"
 #include "tensor/quant_bits.h"
 #include "tensor/quant_kernels.h"
-#include "tensor/quant_random.h"
 
 enum { LANES = 16, AT_ONCE = 256 };
 
@@ -104,36 +103,30 @@ static void encode_nearest(const struct dl_quant *q, const float *x, size_t n,
 			scales + 2 * (whole / q->block));
 }
 
-static void encode_random(const struct dl_quant *q, uint64_t key, uint64_t at,
-	const float *x, size_t n, unsigned char *codes, unsigned char *scales)
+static void encode_by_chance(const struct dl_quant *q, uint64_t key,
+	uint64_t at, const float *x, size_t n, unsigned char *codes,
+	unsigned char *scales)
 {
-	for (size_t i = 0; i < n; i += q->block) {
-		size_t part = n - i < q->block ? n - i : q->block;
+	int scaled = dl_codec_is_scaled(q->codec);
+	size_t block = scaled ? q->block : DL_QUANT_BLOCK_MAX;
 
-		dl_put_le16(scales + 2 * (i / q->block),
-			quant_random(q->codec, key, at + i, x + i, part,
-				codes + dl_codec_bytes(q->codec, i)));
+	for (size_t i = 0; i < n; i += block) {
+		uint16_t scale = dl_quant_kernels()->chance[q->codec](key,
+			at + i, x + i, n - i < block ? n - i : block,
+			codes + dl_codec_bytes(q->codec, i));
+
+		if (scaled)
+			dl_put_le16(scales + 2 * (i / block), scale);
 	}
-}
-
-static void encode_plain(const struct dl_quant *q, uint64_t key, uint64_t at,
-	const float *x, size_t n, unsigned char *out)
-{
-	enum dl_dtype t = dl_codec_dtype(q->codec);
-
-	if (q->stochastic && t != DL_F32)
-		quant_random_narrow(t, key, at, x, n, out);
-	else
-		dl_from_f32(out, x, t, n);
 }
 
 void dl_quant_encode(const struct dl_quant *q, uint64_t key, uint64_t at,
 	const float *x, size_t n, void *codes, void *scales)
 {
-	if (!dl_codec_is_scaled(q->codec))
-		encode_plain(q, key, at, x, n, codes);
-	else if (q->stochastic)
-		encode_random(q, key, at, x, n, codes, scales);
+	if (q->stochastic && q->codec != DL_CODEC_F32)
+		encode_by_chance(q, key, at, x, n, codes, scales);
+	else if (!dl_codec_is_scaled(q->codec))
+		dl_from_f32(codes, x, dl_codec_dtype(q->codec), n);
 	else
 		encode_nearest(q, x, n, codes, scales);
 }

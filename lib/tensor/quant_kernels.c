@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 #include "tensor/quant_bits.h"
+#include "tensor/quant_chance.h"
 #include "tensor/quant_pick.h"
 #include "tensor/wide.h"
 
@@ -204,8 +205,8 @@ INLINE uint32_t code_of(enum dl_codec c, float x, float inverse)
  * n codes, a byte each, of which the low bits count, into bytes: low bits
  * first. n is a multiple of 8.
  */
-INLINE void pack_width(unsigned width, const unsigned char *restrict code,
-	size_t n, unsigned char *restrict out)
+INLINE void pack(unsigned width, const unsigned char *restrict code, size_t n,
+	unsigned char *restrict out)
 {
 	size_t bytes = n * width / 8;
 
@@ -239,12 +240,6 @@ INLINE void pack_width(unsigned width, const unsigned char *restrict code,
 	}
 }
 
-static void pack(enum dl_codec c, const unsigned char *code, size_t n,
-	unsigned char *out)
-{
-	pack_width(quant_width(c), code, n, out);
-}
-
 INLINE void encode_block(enum dl_codec c, const float *x, size_t n,
 	uint16_t scale, unsigned char *out)
 {
@@ -257,7 +252,7 @@ INLINE void encode_block(enum dl_codec c, const float *x, size_t n,
 		code[i] = (unsigned char)code_of(c, x[i], inverse);
 	if (c == DL_CODEC_INT1 && !scale)
 		memset(code, 0, whole);
-	pack_width(quant_width(c), code, whole, out);
+	pack(quant_width(c), code, whole, out);
 }
 
 INLINE void encode(enum dl_codec c, const float *x, size_t n, size_t block,
@@ -278,6 +273,31 @@ INLINE void encode(enum dl_codec c, const float *x, size_t n, size_t block,
 			scales += 2;
 		}
 	}
+}
+
+/* A block, which may end inside a byte, by chance. */
+INLINE uint16_t encode_by_chance(enum dl_codec c, uint64_t key, uint64_t at,
+	const float *x, size_t n, unsigned char *out)
+{
+	unsigned char code[DL_QUANT_BLOCK_MAX], bytes[DL_QUANT_BLOCK_MAX];
+	int32_t draws[DL_QUANT_BLOCK_MAX];
+	uint16_t bits = scale_above(c, largest(x, n));
+	float scale = quant_scale(bits);
+	size_t whole = (n + 7) / 8 * 8;
+
+	if (!bits) {
+		memset(out, 0, dl_codec_bytes(c, n));
+		return 0;
+	}
+	draw(key, at, n, draws);
+#pragma omp simd
+	for (size_t i = 0; i < n; i++)
+		code[i] = (unsigned char)code_by_chance(
+			c, x[i] / scale, uniform(draws[i]));
+	memset(code + n, 0, whole - n);
+	pack(quant_width(c), code, whole, bytes);
+	memcpy(out, bytes, dl_codec_bytes(c, n));
+	return bits;
 }
 
 /* The opposite of pack: n codes, a byte each. */
@@ -579,6 +599,53 @@ INLINE uint32_t of_bf16(uint32_t h)
 NARROW(f16, f16_of, of_f16)
 NARROW(bf16, bf16_of, of_bf16)
 
+INLINE uint32_t narrowed(enum dl_codec c, uint32_t u)
+{
+	return c == DL_CODEC_F16 ? f16_of(u) : bf16_of(u);
+}
+
+INLINE float widened(enum dl_codec c, uint32_t h)
+{
+	return quant_float(c == DL_CODEC_F16 ? of_f16(h) : of_bf16(h));
+}
+
+/* The nearest, or by chance the neighbour on the other side of x. */
+INLINE uint16_t narrow_by_chance(enum dl_codec c, uint64_t key, uint64_t at,
+	const float *x, size_t n, unsigned char *restrict out)
+{
+	int32_t draws[DL_QUANT_BLOCK_MAX];
+
+	draw(key, at, n, draws);
+#pragma omp simd
+	for (size_t i = 0; i < n; i++) {
+		uint32_t near = narrowed(c, quant_bits(x[i]));
+		float v = widened(c, near);
+		int more = quant_magnitude(v) < quant_magnitude(x[i]);
+		uint32_t other = (near + (more ? 1u : -1u)) & 0xffff;
+		float w = widened(c, other);
+		uint16_t h = (uint16_t)(is_other(x[i], v, w, uniform(draws[i]))
+						? other
+						: near);
+
+		memcpy(out + 2 * i, &h, sizeof h);
+	}
+	return 0;
+}
+
+#define CHANCE(name, codec, encode)                                            \
+	static uint16_t chance_##name(uint64_t key, uint64_t at,               \
+		const float *x, size_t n, unsigned char *codes)                \
+	{                                                                      \
+		return encode(codec, key, at, x, n, codes);                    \
+	}
+CHANCE(f16, DL_CODEC_F16, narrow_by_chance)
+CHANCE(bf16, DL_CODEC_BF16, narrow_by_chance)
+CHANCE(int8, DL_CODEC_INT8, encode_by_chance)
+CHANCE(int4, DL_CODEC_INT4, encode_by_chance)
+CHANCE(fp4, DL_CODEC_FP4, encode_by_chance)
+CHANCE(int2, DL_CODEC_INT2, encode_by_chance)
+CHANCE(int1, DL_CODEC_INT1, encode_by_chance)
+
 #define CODEC(name, codec)                                                     \
 	static void encode_##name(const float *x, size_t n, size_t block,      \
 		unsigned char *codes, unsigned char *scales)                   \
@@ -602,12 +669,18 @@ const struct dl_quant_kernels DL_QUANT_TABLE = {
 	.from_f16 = from_f16,
 	.to_bf16 = to_bf16,
 	.from_bf16 = from_bf16,
-	.pack = pack,
 	.encode = {[DL_CODEC_INT8] = encode_int8,
 		[DL_CODEC_INT4] = encode_int4,
 		[DL_CODEC_FP4] = encode_fp4,
 		[DL_CODEC_INT2] = encode_int2,
 		[DL_CODEC_INT1] = encode_int1},
+	.chance = {[DL_CODEC_F16] = chance_f16,
+		[DL_CODEC_BF16] = chance_bf16,
+		[DL_CODEC_INT8] = chance_int8,
+		[DL_CODEC_INT4] = chance_int4,
+		[DL_CODEC_FP4] = chance_fp4,
+		[DL_CODEC_INT2] = chance_int2,
+		[DL_CODEC_INT1] = chance_int1},
 	.decode = {[DL_CODEC_INT8] = decode_int8,
 		[DL_CODEC_INT4] = decode_int4,
 		[DL_CODEC_FP4] = decode_fp4,

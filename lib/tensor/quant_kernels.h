@@ -14,15 +14,17 @@ struct dl_quant_kernels {
 	void (*from_f16)(float *out, const unsigned char *in, size_t n);
 	void (*to_bf16)(unsigned char *out, const float *x, size_t n);
 	void (*from_bf16)(float *out, const unsigned char *in, size_t n);
-	/* n codes, a multiple of 8, a byte each of which the low bits count. */
-	void (*pack)(enum dl_codec c, const unsigned char *code, size_t n,
-		unsigned char *out);
 	/* Of scaled codecs only: n values in blocks, rounded to nearest, their
 	 * codes and scales. When n is no multiple of 16, zeros follow x and
 	 * codes have room up to the next. */
 	void (*encode[DL_CODECS])(const float *x, size_t n, size_t block,
 		unsigned char *codes, unsigned char *scales);
-	/* The opposite; n is a multiple of 16. */
+	/* Of all codecs but f32, by chance: one block, from the even element at
+	 * of its tensor on; of F16 and BF16 up to DL_QUANT_BLOCK_MAX values.
+	 * Returns the scale, or 0. */
+	uint16_t (*chance[DL_CODECS])(uint64_t key, uint64_t at, const float *x,
+		size_t n, unsigned char *codes);
+	/* The opposite of encode; n is a multiple of 16. */
 	void (*decode[DL_CODECS])(const unsigned char *codes,
 		const unsigned char *scales, size_t n, size_t block,
 		float *out);
