@@ -10,7 +10,9 @@ setup() {
 	export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
 		OMPI_MCA_rmaps_base_oversubscribe=1 \
 		OMPI_MCA_hwloc_base_binding_policy=none \
-		OMPI_MCA_mpi_yield_when_idle=1
+		OMPI_MCA_mpi_yield_when_idle=1 \
+		PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe \
+		PRTE_MCA_hwloc_default_binding_policy=none
 	# What MPI keeps to its end is not ours.
 	export ASAN_OPTIONS=${ASAN_OPTIONS-}:detect_leaks=0
 	run_setup
@@ -21,9 +23,16 @@ teardown() {
 	[ -z "${link:-}" ] || run_teardown
 }
 
-# children PID: the processes that it has started, as mpirun does ranks.
-children() {
-	cat "/proc/$1"/task/*/children
+# ranks PID: those of the job that it has started, MPICH's with a proxy between.
+ranks() {
+	local p
+	for p in $(cat "/proc/$1"/task/*/children); do
+		if [ "$(cat "/proc/$p/comm")" = dl-train ]; then
+			echo "$p"
+		else
+			ranks "$p"
+		fi
+	done
 }
 
 gone() {
@@ -144,14 +153,17 @@ job() {
 	background job mpirun -n 2 dl-train run -b 2 --steps 1000000 \
 		--save state m text
 	wait_for has 1 'step 1 of' job.log
-	rank=($(children "${pid[job]}"))
+	rank=($(ranks "${pid[job]}"))
 	[ ${#rank[@]} -eq 2 ]
 }
 
 @test "a rank that dies takes the job along" {
 	job
 	kill -9 "${rank[1]}"
-	ends job 137
+	# Open MPI says 137, MPICH something else.
+	if ends job; then
+		false
+	fi
 	wait_for gone "${rank[@]}"
 	[ ! -e state ]
 }
@@ -176,8 +188,7 @@ job() {
 		"$link" -- mpirun -n 2 dl-train run -q -b 2 --step-time 10ms \
 		m text
 	wait_for pushed ben 3
-	child=($(children "${pid[ben]}"))
-	rank=($(children "${child[0]}"))
+	rank=($(ranks "${pid[ben]}"))
 	kill -9 "${rank[1]}"
 	wait_for has 1 'trainer: exited with status' ben.log
 	wait_for gone "${rank[@]}"
@@ -193,7 +204,7 @@ job() {
 @test "learners that MPI starts are learners of their own" {
 	syncer --steps 60
 	background both mpirun -n 2 sh -c 'exec dl-learn \
-		-n "learner.$OMPI_COMM_WORLD_RANK" --scratch "$0" \
+		-n "learner.${OMPI_COMM_WORLD_RANK-$PMI_RANK}" --scratch "$0" \
 		--heartbeat 300ms "$1" -- dl-train run -q -b 2 \
 		--step-time 10ms m text' "$scratch" "$link"
 	ends both
