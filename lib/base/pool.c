@@ -8,6 +8,10 @@
 
 #include "base/mem.h"
 
+/* A thread takes its share in about so many runs: blocks one after another, so
+ * that what is fetched beyond a block's end is mostly its own. */
+enum { RUNS = 64 };
+
 struct dl_pool {
 	pthread_mutex_t lock;
 	pthread_cond_t start, done;
@@ -25,10 +29,11 @@ struct dl_pool {
 
 static void take_blocks(struct dl_pool *p)
 {
-	size_t i;
+	size_t run = p->n / (RUNS * (p->count + 1)) + 1, i;
 
-	while ((i = atomic_fetch_add(&p->next, 1)) < p->n)
-		p->f(p->ctx, i);
+	while ((i = atomic_fetch_add(&p->next, run)) < p->n)
+		for (size_t end = i + run; i < end && i < p->n; i++)
+			p->f(p->ctx, i);
 }
 
 static void *helper(void *arg)
