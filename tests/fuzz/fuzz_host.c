@@ -23,6 +23,8 @@ enum { LONGEST = 65536, NOBODY = INT_MAX };
 /* The trainer's end, and whether it has exited. */
 static int voice, exited;
 
+static struct dl_loop loop = DL_LOOP_INIT;
+
 int __wrap_dl_trainer_spawn(char *const *command, const char *const *more,
 	int talk, pid_t *pid, struct dl_err *e);
 int __wrap_waitid(idtype_t type, id_t id, siginfo_t *info, int options);
@@ -129,6 +131,9 @@ static struct seen talk(
 		take(h, &s, &ev);
 	if (!s.dead || dl_host_running(h))
 		abort();
+	/* It forgets what is gone when it turns. */
+	if (dl_loop_once(&loop, 0, NULL))
+		abort();
 	return s;
 }
 
@@ -158,7 +163,6 @@ static void check_line(const uint8_t *data, size_t n)
 static struct dl_host *new_host(void)
 {
 	static const char *const none[] = {NULL};
-	static struct dl_loop loop = DL_LOOP_INIT;
 	char scratch[] = "/tmp/fuzz-host-XXXXXX";
 	struct dl_host_config c = {
 		.loop = &loop, .environ = none, .scratch = scratch};
