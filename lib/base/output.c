@@ -274,6 +274,13 @@ static void begin_sync(struct dl_output *o)
 #endif
 }
 
+static void wrote(struct dl_output *o, size_t n)
+{
+	o->unsent += n;
+	if (o->unsent >= SENT)
+		begin_sync(o);
+}
+
 int dl_output_write(
 	struct dl_output *o, const void *p, size_t n, struct dl_err *e)
 {
@@ -281,10 +288,30 @@ int dl_output_write(
 		return deflate(o, p, n, ZSTD_e_continue, e);
 	if (dl_write_full(o->fd, p, n))
 		return fail(o, e);
-	o->unsent += n;
-	if (o->unsent >= SENT)
-		begin_sync(o);
+	wrote(o, n);
 	return 0;
+}
+
+uint64_t dl_output_copy(struct dl_output *o, int fd, uint64_t at, uint64_t n)
+{
+	uint64_t done = 0;
+#ifdef __linux__
+	off_t from = (off_t)at;
+	ssize_t k;
+
+	while (!o->zstd && done < n) {
+		size_t most = n - done < SENT ? (size_t)(n - done) : SENT;
+
+		k = copy_file_range(fd, &from, o->fd, NULL, most, 0);
+		if (k <= 0)
+			break;
+		done += (uint64_t)k;
+		wrote(o, (size_t)k);
+	}
+#else
+	(void)o, (void)fd, (void)at, (void)n;
+#endif
+	return done;
 }
 
 void dl_output_abort(struct dl_output *o)

@@ -7,6 +7,7 @@
 #define DL_BASE_OUTPUT_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/err.h"
 
@@ -38,6 +39,10 @@ void dl_output_on(struct dl_output *o, int fd);
 void dl_output_compress(struct dl_output *o, int level);
 int dl_output_write(
 	struct dl_output *o, const void *p, size_t n, struct dl_err *e);
+/* Of n bytes of the file fd, from byte at on, writes as many as the system
+ * copies without our reading them, and says how many; the rest, perhaps all, is
+ * to be read and written. */
+uint64_t dl_output_copy(struct dl_output *o, int fd, uint64_t at, uint64_t n);
 /* Where its bytes are until they have their name; NULL: nowhere to be read. */
 const char *dl_output_temp(const struct dl_output *o);
 /* Puts all of it on the disk, so that only its name is missing: a set of many

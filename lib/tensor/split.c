@@ -29,6 +29,15 @@ static int fill(void *ctx, size_t handle, uint64_t at, void *block, size_t n,
 	return dl_model_read(s->m, s->tensor[handle], at, block, n, e);
 }
 
+static int whence(void *ctx, size_t handle, uint64_t *at)
+{
+	const struct source *s = ctx;
+	const struct dl_model_tensor *t = s->tensor[handle];
+
+	*at = t->info.offset;
+	return t->coded ? -1 : s->m->file[t->file].fd;
+}
+
 static void describe(const struct dl_layout *l, const struct dl_model *m,
 	uint32_t i, struct dl_writer *w)
 {
@@ -96,7 +105,7 @@ int dl_split_write(const struct dl_layout *l, const struct dl_model *m,
 		take_fragment(&c, l, i);
 	else
 		take_local(&c, l);
-	rc = dl_emit(o, &c.w, c.size, fill, &c.s, e);
+	rc = dl_emit_from(o, &c.w, c.size, fill, whence, &c.s, e);
 	free(c.s.tensor);
 	free(c.size);
 	return rc;
