@@ -21,7 +21,7 @@ struct dl_trainer {
 	void *ctx;
 	/* What it came to. */
 	uint64_t steps;
-	int64_t spent; /* ns, from the first step's begin to the last one's end */
+	int64_t spent; /* ns, from the first step's begin to the last's end */
 	int64_t lost;  /* ... of which on the learner, between steps */
 	/* private */
 	int fd;

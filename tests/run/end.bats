@@ -78,6 +78,7 @@ lives() {
 
 @test "a learner gives up when there is no syncer any more" {
 	syncer
+	wait_for [ -S s ]
 	learner ann --give-up 500ms --drain 100ms
 	learner ben
 	wait_for pushed ann
