@@ -46,7 +46,7 @@ pass() {
 until_it_fits() {
 	local k
 
-	for ((k = 0; k < 100; k += 8)); do
+	for ((k = 0; k < 200; k += 8)); do
 		room $k
 		"$@"
 		[ "$status" -eq 73 ] || [ "$status" -eq 74 ] || break
