@@ -31,7 +31,7 @@ teardown() {
 }
 
 crowd() {
-	background crowd timeout 100 python3 \
+	background crowd python3 \
 		"$abs_top_srcdir/tests/protocol/crowd.py" "$1" "$link" "${@:2}"
 	wait_for has 1 "^holds" crowd.log
 }
