@@ -36,8 +36,9 @@ static void print(const struct replay *r, const struct dl_sync_action *a,
 	struct dl_version v = r->saved.fragment[p].version;
 
 	printf("%u\t%" PRIu64 ".%" PRIu64 "\t%zu\t%s\t%s\t", p, v.epoch,
-		v.number, contributions, made ? made->global : "-",
-		made ? made->momentum : "-");
+		v.number, contributions,
+		made ? made->hash[DL_STORE_GLOBAL] : "-",
+		made ? made->hash[DL_STORE_MOMENTUM] : "-");
 	for (size_t i = 0; i < a->parts; i++)
 		printf("%s%" PRIu64, i ? "," : "", a->part[i].push);
 	puts(a->parts ? "" : "-");
@@ -212,8 +213,8 @@ static int compare(const struct replay *r, const struct dl_tape_line *line,
 
 	if (!made || r->options->without || !*was->values)
 		return 0;
-	values = strcmp(made->global, was->values) != 0;
-	momentum = strcmp(made->momentum, was->momentum) != 0;
+	values = strcmp(made->hash[DL_STORE_GLOBAL], was->values) != 0;
+	momentum = strcmp(made->hash[DL_STORE_MOMENTUM], was->momentum) != 0;
 	if (!values && !momentum)
 		return 0;
 	return dl_fail(e, DL_NO,

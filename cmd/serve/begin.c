@@ -7,6 +7,7 @@
 #include "base/num.h"
 #include "cmd/cmd.h"
 #include "cmd/serve/commit.h"
+#include "cmd/serve/hashing.h"
 #include "cmd/serve/rights.h"
 #include "cmd/sync/create.h"
 #include "cmd/sync/from.h"
@@ -147,6 +148,8 @@ int server_begin(struct server *s, struct dl_err *e)
 	if (!code)
 		code = commits_begin(s, e);
 	if (!code)
+		code = hashing_begin(s, e);
+	if (!code)
 		code = begin_core(s, fresh, e);
 	if (!code)
 		code = begin_listening(s, e);
@@ -158,6 +161,7 @@ void server_end(struct server *s)
 	struct dl_err e;
 
 	commits_end(s);
+	hashing_end(s);
 	peers_free(s);
 	absent_release(&s->absent);
 	checkpoints_end(s->checkpoints);

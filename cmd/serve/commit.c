@@ -6,6 +6,7 @@
 
 #include "base/num.h"
 #include "cmd/cmd.h"
+#include "cmd/serve/hashing.h"
 #include "cmd/serve/server.h"
 #include "link/errand.h"
 
@@ -197,6 +198,8 @@ static void written(struct dl_errand *errand)
 	} else {
 		committed(c);
 		dl_store_write_tidy(c->server->globals.store, files, n);
+		for (size_t i = 0; i < n; i++)
+			hashing_add(c->server, files[i].p);
 	}
 	free(files);
 }
@@ -206,6 +209,8 @@ static void hold(struct commits *c, uint32_t p)
 	struct held *h = &c->held[c->n++];
 
 	globals_hold(&c->server->globals, p, h);
+	/* Who records is to find on the tape what a replay comes to. */
+	h->files.content.unhashed = !c->server->options->record;
 	if (!c->why.code)
 		dl_store_write_begin(c->server->globals.store, &h->files,
 			&c->saved, &c->why);

@@ -43,6 +43,7 @@ struct server {
 	struct dl_bucket *comings;	      /* of each of their keys */
 	uint64_t bytes_in, bytes_out;	      /* of peers that are gone */
 	struct commits *commits;
+	struct hashing *hashing;
 	struct checkpoints *checkpoints; /* NULL: --checkpoint was not given */
 	struct dl_errands *packer, *reader; /* NULL: none was needed yet */
 	struct copy *copy;		    /* the one under way, or NULL */

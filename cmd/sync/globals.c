@@ -156,8 +156,9 @@ static void keep_values(
 void globals_hold(struct globals *g, uint32_t p, struct held *h)
 {
 	h->values = shared_read(g->values[p]);
-	h->files = (struct dl_store_write){
-		.p = p, .data = {h->values->data, g->momentum[p], g->error[p]}};
+	h->files = (struct dl_store_write){.p = p,
+		.content = {.data = {h->values->data, g->momentum[p],
+				    g->error[p]}}};
 	h->left = 0;
 	g->held[p] = h;
 }
@@ -171,8 +172,10 @@ void globals_let_go(struct globals *g, struct held *h)
 		g->held[p] = NULL;
 		return;
 	}
-	shelf_give(&g->shelf, p, (float *)h->files.data[DL_STORE_MOMENTUM]);
-	shelf_give(&g->shelf, p, (float *)h->files.data[DL_STORE_ERROR]);
+	shelf_give(&g->shelf, p,
+		(float *)h->files.content.data[DL_STORE_MOMENTUM]);
+	shelf_give(
+		&g->shelf, p, (float *)h->files.content.data[DL_STORE_ERROR]);
 }
 
 static float *copy(struct globals *g, uint32_t p, const float *x)

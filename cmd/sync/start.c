@@ -45,8 +45,8 @@ void sync_note(struct dl_tape *tape, const struct dl_sync_event *ev,
 		dl_tape_event(tape, ev, NULL, wall);
 		return;
 	}
-	strcpy(made.values, files->global);
-	strcpy(made.momentum, files->momentum);
+	strcpy(made.values, files->hash[DL_STORE_GLOBAL]);
+	strcpy(made.momentum, files->hash[DL_STORE_MOMENTUM]);
 	dl_trail_hex(trail, made.trail);
 	made.alike = g->alike[ev->fragment];
 	dl_tape_event(tape, ev, &made, wall);

@@ -210,7 +210,7 @@ static int make_errors(
 	int rc = 0, any = 0;
 
 	for (uint32_t p = 0; p < h->saved.fragments; p++)
-		any |= *h->files[p].error;
+		any |= h->files[p].error;
 	if (any)
 		rc = dl_make_folder(path, e);
 	free(path);

@@ -305,13 +305,8 @@ static int check_entries(struct dl_checkpoint_file *f)
 	for (uint32_t p = 0; !rc && p < f->head.saved.fragments; p++) {
 		const struct dl_head_files *files = &f->head.files[p];
 
-		rc = check_entry(f, i++, DL_STORE_GLOBAL, p, files->global);
-		if (!rc)
-			rc = check_entry(
-				f, i++, DL_STORE_MOMENTUM, p, files->momentum);
-		if (!rc && *files->error)
-			rc = check_entry(
-				f, i++, DL_STORE_ERROR, p, files->error);
+		for (int kind = 0; !rc && kind < dl_head_kinds(files); kind++)
+			rc = check_entry(f, i++, kind, p, files->hash[kind]);
 	}
 	if (!rc && i < f->manifest.entries)
 		rc = dl_fail(f->e, DL_DATA,
@@ -412,16 +407,10 @@ static int take_record(struct dl_checkpoint_file *f)
 	return rc ? dl_at(f->e, "%s", f->entry->name) : 0;
 }
 
-/* The error is the last of them, if there is one. */
-static int kinds_of(const struct dl_checkpoint_file *f, uint32_t p)
-{
-	return *f->head.files[p].error ? DL_STORE_KINDS : DL_STORE_ERROR;
-}
-
 /* Kinds of a fragment in order, then those of the next. */
 static void advance(struct dl_checkpoint_file *f)
 {
-	if (f->n > FIRST && ++f->kind == kinds_of(f, f->p)) {
+	if (f->n > FIRST && ++f->kind == dl_head_kinds(&f->head.files[f->p])) {
 		f->kind = 0;
 		f->p++;
 	}
@@ -468,5 +457,6 @@ void dl_checkpoint_describe(
 		.made = f->manifest.made,
 	};
 	for (uint32_t p = 0; p < f->layout.fragments; p++)
-		info->bytes += (uint64_t)kinds_of(f, p) * packed_bytes(f, p);
+		info->bytes += (uint64_t)dl_head_kinds(&f->head.files[p]) *
+			       packed_bytes(f, p);
 }

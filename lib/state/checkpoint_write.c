@@ -11,6 +11,7 @@
 #include "base/num.h"
 #include "state/archive.h"
 #include "state/manifest.h"
+#include "state/store_file.h"
 #include "state/store_pin.h"
 
 enum { BLOCK = 1 << 20, LAYOUT_LIMIT = 100000000, ZSTD_LEVEL = 1 };
@@ -19,6 +20,8 @@ enum { BLOCK = 1 << 20, LAYOUT_LIMIT = 100000000, ZSTD_LEVEL = 1 };
  * leaves out the checksum that tells of damage. */
 struct writer {
 	const struct dl_pin *pin;
+	struct dl_head head; /* the pin's, with all hashes */
+	struct dl_buf text;  /* of it */
 	struct dl_manifest manifest;
 	struct dl_buf layout; /* the text */
 	struct archive *archive;
@@ -125,7 +128,6 @@ static int put_file(struct writer *w, const struct dl_entry *entry)
 	return rc;
 }
 
-/* Small ones are hashed here; those of fragments HEAD knows already. */
 static void list_text(
 	struct writer *w, const char *name, const struct dl_buf *text)
 {
@@ -138,30 +140,61 @@ static void list_text(
 	dl_hash_hex(&h, entry->hash);
 }
 
-static int list_file(struct writer *w, int kind, uint32_t p, const char *hash)
+static int list_file(struct writer *w, int kind, uint32_t p)
 {
-	struct dl_version made = w->pin->head.files[p].made;
-	char *path = dl_store_file_path(w->pin->folder, kind, p, made);
+	const struct dl_head_files *f = &w->head.files[p];
+	char *path = dl_store_file_path(w->pin->folder, kind, p, f->made);
 	struct dl_entry *entry = dl_manifest_add(
 		&w->manifest, path + strlen(w->pin->folder) + 1);
 	struct stat st = {.st_size = 0};
 	int rc = stat(path, &st) ? dl_fail_sys(w->e, DL_IOERR, "%s", path) : 0;
 
 	entry->bytes = (uint64_t)st.st_size;
-	memcpy(entry->hash, hash, sizeof entry->hash);
+	memcpy(entry->hash, f->hash[kind], sizeof entry->hash);
 	free(path);
 	return rc;
 }
 
 static int list_fragment(struct writer *w, uint32_t p)
 {
-	const struct dl_head_files *f = &w->pin->head.files[p];
-	int rc = list_file(w, DL_STORE_GLOBAL, p, f->global);
+	int rc = 0;
 
-	if (!rc)
-		rc = list_file(w, DL_STORE_MOMENTUM, p, f->momentum);
-	if (!rc && *f->error)
-		rc = list_file(w, DL_STORE_ERROR, p, f->error);
+	for (int kind = 0; !rc && kind < dl_head_kinds(&w->head.files[p]);
+		kind++)
+		rc = list_file(w, kind, p);
+	return rc;
+}
+
+/* What HEAD does not know of the files of a fragment. */
+static int hash_fragment(struct writer *w, uint32_t p)
+{
+	struct dl_head_files *f = &w->head.files[p];
+	int rc = 0;
+
+	for (int kind = 0; !rc && kind < dl_head_kinds(f); kind++) {
+		char *path =
+			dl_store_file_path(w->pin->folder, kind, p, f->made);
+
+		if (!*f->hash[kind])
+			rc = dl_store_file_hash(
+				path, &w->pin->abandoned, f->hash[kind], w->e);
+		free(path);
+	}
+	return rc;
+}
+
+static int write_head(struct writer *w)
+{
+	const struct dl_head *head = &w->pin->head;
+	uint32_t fragments = head->saved.fragments;
+	size_t size = fragments * sizeof *head->files;
+	int rc = 0;
+
+	w->head = *head;
+	w->head.files = memcpy(dl_alloc(size), head->files, size);
+	for (uint32_t p = 0; !rc && p < fragments; p++)
+		rc = hash_fragment(w, p);
+	dl_head_write(&w->text, &w->head);
 	return rc;
 }
 
@@ -179,10 +212,12 @@ static int list_all(struct writer *w)
 	const struct dl_sync_saved *saved = dl_pin_saved(w->pin);
 	int rc = read_layout(w);
 
+	if (!rc)
+		rc = write_head(w);
 	strcpy(w->manifest.run, dl_pin_run(w->pin)->name);
 	w->manifest.epoch = saved->epoch;
 	w->manifest.clock = saved->clock;
-	list_text(w, "HEAD", &w->pin->text);
+	list_text(w, "HEAD", &w->text);
 	list_text(w, "layout.tsv", &w->layout);
 	for (uint32_t p = 0; !rc && p < saved->fragments; p++)
 		rc = list_fragment(w, p);
@@ -209,7 +244,7 @@ static int put_all(struct writer *w)
 	int rc = put_manifest(w);
 
 	if (!rc)
-		rc = put_text(w, "HEAD", &w->pin->text);
+		rc = put_text(w, "HEAD", &w->text);
 	if (!rc)
 		rc = put_text(w, "layout.tsv", &w->layout);
 	for (size_t i = 2; !rc && i < w->manifest.entries; i++)
@@ -254,6 +289,8 @@ static int pack(const struct dl_pin *pin, int64_t made, struct dl_output *out,
 		dl_archive.entry_free(w.entry);
 	dl_manifest_release(&w.manifest);
 	dl_buf_free(&w.layout);
+	dl_buf_free(&w.text);
+	free(w.head.files);
 	free(w.block);
 	return rc;
 }

@@ -215,17 +215,20 @@ int dl_take_version(struct dl_json *j, struct dl_version *v)
 	return rc ? rc : dl_this_version(j, v);
 }
 
-int dl_take_string(struct dl_json *j, char *out, size_t size)
+static int this_string(struct dl_json *j, char *out, size_t size)
 {
-	int rc = dl_take(j, DL_JSON_STRING);
-
-	if (rc)
-		return rc;
 	if (j->len >= size || memchr(j->text, 0, j->len))
 		return expected(j, "a shorter string without NUL");
 	memcpy(out, j->text, j->len);
 	out[j->len] = 0;
 	return 0;
+}
+
+int dl_take_string(struct dl_json *j, char *out, size_t size)
+{
+	int rc = dl_take(j, DL_JSON_STRING);
+
+	return rc ? rc : this_string(j, out, size);
 }
 
 int dl_take_name(struct dl_json *j, char *out)
@@ -237,9 +240,9 @@ int dl_take_name(struct dl_json *j, char *out)
 	return rc;
 }
 
-int dl_take_hex(struct dl_json *j, char *out, size_t digits)
+static int this_hex(struct dl_json *j, char *out, size_t digits)
 {
-	int rc = dl_take_string(j, out, digits + 1);
+	int rc = this_string(j, out, digits + 1);
 	char what[64];
 
 	if (rc)
@@ -250,9 +253,28 @@ int dl_take_hex(struct dl_json *j, char *out, size_t digits)
 	return expected(j, what);
 }
 
+int dl_take_hex(struct dl_json *j, char *out, size_t digits)
+{
+	int rc = dl_take(j, DL_JSON_STRING);
+
+	return rc ? rc : this_hex(j, out, digits);
+}
+
 int dl_take_hash(struct dl_json *j, char *out)
 {
 	return dl_take_hex(j, out, DL_HASH_HEX - 1);
+}
+
+int dl_take_hash_or_null(struct dl_json *j, char *out)
+{
+	enum dl_json_token t = dl_json_next(j);
+
+	*out = '\0';
+	if (t == DL_JSON_STRING)
+		return this_hex(j, out, DL_HASH_HEX - 1);
+	if (t == DL_JSON_NULL)
+		return 0;
+	return t == DL_JSON_BAD ? DL_DATA : expected(j, "a hash or null");
 }
 
 int dl_take_exactly(struct dl_json *j, const char *s)

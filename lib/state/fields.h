@@ -61,6 +61,8 @@ int dl_take_name(struct dl_json *j, char *out);
 int dl_take_hex(struct dl_json *j, char *out, size_t digits);
 /* The 64 of a hash; size is DL_HASH_HEX. */
 int dl_take_hash(struct dl_json *j, char *out);
+/* The same, or null: "". */
+int dl_take_hash_or_null(struct dl_json *j, char *out);
 /* Exactly the string s. */
 int dl_take_exactly(struct dl_json *j, const char *s);
 int dl_take_fields(struct dl_json *j, const struct dl_field *f, size_t n,

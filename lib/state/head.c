@@ -7,18 +7,29 @@
 
 static const char format[] = "dl-store 1";
 
+const char *const dl_store_kinds[] = {"global", "momentum", "error"};
+
+int dl_head_kinds(const struct dl_head_files *f)
+{
+	return f->error ? DL_STORE_KINDS : DL_STORE_ERROR;
+}
+
+static void put_hash(struct dl_buf *out, const char *hash)
+{
+	if (*hash)
+		dl_put_string(out, hash);
+	else
+		dl_buf_str(out, "null");
+}
+
 static void put_files(struct dl_buf *out, const struct dl_head_files *f)
 {
 	dl_buf_byte(out, '{');
 	dl_put_key(out, "made");
 	dl_put_version(out, f->made);
-	dl_put_key(out, "global");
-	dl_put_string(out, f->global);
-	dl_put_key(out, "momentum");
-	dl_put_string(out, f->momentum);
-	if (*f->error) {
-		dl_put_key(out, "error");
-		dl_put_string(out, f->error);
+	for (int kind = 0; kind < dl_head_kinds(f); kind++) {
+		dl_put_key(out, dl_store_kinds[kind]);
+		put_hash(out, f->hash[kind]);
 	}
 	dl_buf_byte(out, '}');
 }
@@ -56,21 +67,29 @@ static int take_run(struct dl_json *j, struct dl_head *h)
 	return h->run.h ? 0 : dl_refuse(j, "h is 0");
 }
 
+static int take_file(struct dl_json *j, struct dl_head_files *f, int kind)
+{
+	return dl_take_key(j, dl_store_kinds[kind]) ||
+	       dl_take_hash_or_null(j, f->hash[kind]);
+}
+
 static int take_files(struct dl_json *j, struct dl_head_files *f)
 {
 	enum dl_json_token t;
 
 	if (dl_take(j, DL_JSON_OBJECT) || dl_take_key(j, "made") ||
-		dl_take_version(j, &f->made) || dl_take_key(j, "global") ||
-		dl_take_hash(j, f->global) || dl_take_key(j, "momentum") ||
-		dl_take_hash(j, f->momentum))
+		dl_take_version(j, &f->made) ||
+		take_file(j, f, DL_STORE_GLOBAL) ||
+		take_file(j, f, DL_STORE_MOMENTUM))
 		return DL_DATA;
 	t = dl_json_next(j);
 	if (t == DL_JSON_OBJECT_END || t == DL_JSON_BAD)
 		return t == DL_JSON_BAD ? DL_DATA : 0;
 	if (t != DL_JSON_KEY || !dl_json_is(j, "error"))
 		return dl_refuse(j, "expected the key 'error' or the end");
-	return dl_take_hash(j, f->error) || dl_take(j, DL_JSON_OBJECT_END)
+	f->error = 1;
+	return dl_take_hash_or_null(j, f->hash[DL_STORE_ERROR]) ||
+			       dl_take(j, DL_JSON_OBJECT_END)
 		       ? DL_DATA
 		       : 0;
 }

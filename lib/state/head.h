@@ -9,13 +9,22 @@
 #include "state/store.h"
 
 /* The files of a fragment: global/P.E.N, momentum/P.E.N, perhaps error/P.E.N.
- * Their version is that of the merge that made them; the epoch may have risen
+ */
+enum { DL_STORE_GLOBAL, DL_STORE_MOMENTUM, DL_STORE_ERROR, DL_STORE_KINDS };
+
+/* Their version is that of the merge that made them; the epoch may have risen
  * since. */
 struct dl_head_files {
 	struct dl_version made;
-	char global[DL_HASH_HEX], momentum[DL_HASH_HEX]; /* BLAKE2b */
-	char error[DL_HASH_HEX];			 /* "": there is none */
+	int error;				/* there is one */
+	char hash[DL_STORE_KINDS][DL_HASH_HEX]; /* BLAKE2b; "": not known */
 };
+
+/* Their folders, and what HEAD calls them. */
+extern const char *const dl_store_kinds[DL_STORE_KINDS];
+
+/* How many there are; the error is the last. */
+int dl_head_kinds(const struct dl_head_files *f);
 
 /* Bytes of HEAD that are read; a writer stays far below. */
 enum { DL_HEAD_LIMIT = 1 << 28 };

@@ -20,6 +20,7 @@ struct dl_store {
 	struct dl_store_run run;
 	struct dl_head head;
 	struct dl_buf text; /* of HEAD, as it was read or written */
+	int newer;	    /* hashes are known that it does not have */
 	struct dl_pin *pins;
 };
 
@@ -201,16 +202,19 @@ static int head_is(const struct dl_store *s, int same)
 	return known && equal == same;
 }
 
-static int load_file(const struct dl_store *s, int kind, uint32_t p,
-	float *data, const char *hash, struct dl_err *e)
+static int load_file(
+	struct dl_store *s, int kind, uint32_t p, float *data, struct dl_err *e)
 {
+	struct dl_head_files *files = &s->head.files[p];
 	char *path;
 	int rc;
 
 	if (!data)
 		return 0;
-	path = dl_store_file_path(s->folder, kind, p, s->head.files[p].made);
-	rc = dl_store_file_read(path, &s->layout, p, data, hash, e);
+	s->newer |= !*files->hash[kind];
+	path = dl_store_file_path(s->folder, kind, p, files->made);
+	rc = dl_store_file_read(
+		path, &s->layout, p, data, files->hash[kind], e);
 	if (rc == DL_NOINPUT && s->lock < 0 && head_is(s, 0))
 		rc = dl_fail(e, DL_TEMPFAIL,
 			"%s: replaced by a newer version meanwhile", path);
@@ -224,22 +228,17 @@ static int load_file(const struct dl_store *s, int kind, uint32_t p,
 int dl_store_load(struct dl_store *s, uint32_t p, float *values,
 	float *momentum, struct dl_err *e)
 {
-	const struct dl_head_files *f = s->head.files + p;
-	int rc = load_file(s, DL_STORE_GLOBAL, p, values, f->global, e);
+	int rc = load_file(s, DL_STORE_GLOBAL, p, values, e);
 
-	return rc ? rc
-		  : load_file(
-			    s, DL_STORE_MOMENTUM, p, momentum, f->momentum, e);
+	return rc ? rc : load_file(s, DL_STORE_MOMENTUM, p, momentum, e);
 }
 
 int dl_store_load_error(
 	struct dl_store *s, uint32_t p, float *error, struct dl_err *e)
 {
-	const char *hash = s->head.files[p].error;
-
-	if (!*hash)
+	if (!s->head.files[p].error)
 		return dl_fail(e, DL_NO, "no error");
-	return load_file(s, DL_STORE_ERROR, p, error, hash, e);
+	return load_file(s, DL_STORE_ERROR, p, error, e);
 }
 
 /*
@@ -268,6 +267,7 @@ static int move_head(
 	dl_buf_free(&s->text);
 	s->head = read;
 	s->text = text;
+	s->newer = 0;
 	return 0;
 }
 
@@ -300,8 +300,7 @@ static void remove_kinds(
 static void remove_files(
 	const struct dl_store *s, uint32_t p, const struct dl_head_files *files)
 {
-	remove_kinds(s, p, files->made,
-		*files->error ? DL_STORE_KINDS : DL_STORE_ERROR);
+	remove_kinds(s, p, files->made, dl_head_kinds(files));
 }
 
 int dl_store_write_begin(const struct dl_store *s, struct dl_store_write *w,
@@ -329,8 +328,7 @@ int dl_store_write(const struct dl_store *s, struct dl_pool *pool,
 		s->run.name, w->p, w->version, w->step};
 
 	return dl_store_write_files(
-		pool, s->folder, &label, &s->layout, w->data, NULL, &w->files,
-		e);
+		pool, s->folder, &label, &s->layout, &w->content, &w->files, e);
 }
 
 int dl_store_write_end(struct dl_store *s, struct dl_store_write *w, size_t n,
@@ -378,7 +376,8 @@ int dl_store_commit(struct dl_store *s, uint32_t p, const float *values,
 	const float *momentum, const float *error,
 	const struct dl_sync_saved *saved, struct dl_err *e)
 {
-	struct dl_store_write w = {.p = p, .data = {values, momentum, error}};
+	struct dl_store_write w = {
+		.p = p, .content.data = {values, momentum, error}};
 	int rc = dl_store_write_begin(s, &w, saved, e);
 
 	if (!rc)
@@ -402,14 +401,56 @@ int dl_store_commit_saved(
 	return move_head(s, &next, e);
 }
 
+int dl_store_hash_begin(const struct dl_store *s, struct dl_store_hashes *h)
+{
+	h->files = s->head.files[h->p];
+	for (int kind = 0; kind < dl_head_kinds(&h->files); kind++)
+		if (!*h->files.hash[kind])
+			return 0;
+	return DL_NO;
+}
+
+/* Of s only what never changes is read: others use it. */
+int dl_store_hash(const struct dl_store *s, struct dl_store_hashes *h,
+	const atomic_int *stop, struct dl_err *e)
+{
+	int rc = 0;
+
+	for (int kind = 0; !rc && kind < dl_head_kinds(&h->files); kind++) {
+		char *path = dl_store_file_path(
+			s->folder, kind, h->p, h->files.made);
+
+		rc = dl_store_file_hash(path, stop, h->files.hash[kind], e);
+		free(path);
+	}
+	return rc;
+}
+
+void dl_store_hash_end(struct dl_store *s, const struct dl_store_hashes *h)
+{
+	struct dl_head_files *files = &s->head.files[h->p];
+
+	if (dl_version_cmp(files->made, h->files.made) != 0)
+		return;
+	*files = h->files;
+	s->newer = 1;
+}
+
+int dl_store_hash_save(struct dl_store *s, struct dl_err *e)
+{
+	return s->newer ? move_head(s, &s->head, e) : 0;
+}
+
 struct dl_pin *dl_store_pin(struct dl_store *s)
 {
 	struct dl_pin *pin = dl_alloc(sizeof *pin);
+	struct dl_buf text = DL_BUF_INIT;
 
 	pin->folder = dl_strdup(s->folder);
-	dl_buf_add(&pin->text, s->text.data, s->text.len);
+	dl_head_write(&text, &s->head);
 	/* What was committed can be read again. */
-	dl_head_parse(&pin->head, s->text.data, s->text.len, NULL);
+	dl_head_parse(&pin->head, text.data, text.len, NULL);
+	dl_buf_free(&text);
 	pin->next = s->pins;
 	s->pins = pin;
 	return pin;
@@ -435,7 +476,6 @@ void dl_store_unpin(struct dl_store *s, struct dl_pin *pin)
 			remove_files(s, p, &pin->head.files[p]);
 	}
 	dl_head_release(&pin->head);
-	dl_buf_free(&pin->text);
 	free(pin->folder);
 	free(pin);
 }

@@ -27,12 +27,12 @@ static int write_fragment(struct making *m, uint32_t p, struct dl_err *e)
 	const struct dl_sync_saved_fragment *f = m->head->saved.fragment + p;
 	const struct dl_store_label label = {
 		m->head->run.name, p, f->version, f->step};
-	const float *const data[DL_STORE_KINDS] = {m->values[p], m->zero, NULL};
-	struct dl_output *const out[DL_STORE_KINDS] = {
-		&m->global[p], &m->momentum[p], NULL};
+	const struct dl_store_content content = {
+		.data = {m->values[p], m->zero},
+		.out = {&m->global[p], &m->momentum[p]}};
 
-	return dl_store_write_files(NULL, m->folder, &label, m->layout, data,
-		out, m->head->files + p, e);
+	return dl_store_write_files(NULL, m->folder, &label, m->layout,
+		&content, m->head->files + p, e);
 }
 
 static int wait_for_disk(struct making *m, uint32_t end, struct dl_err *e)

@@ -1,9 +1,12 @@
 #include "state/store_file.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/file.h"
+
+enum { PIECE = 1 << 18 };
 
 static size_t packed_size(const struct dl_layout *l, uint32_t p)
 {
@@ -88,7 +91,7 @@ static int read_all(int fd, const struct dl_layout *l, uint32_t p, float *data,
 }
 
 int dl_store_file_read(const char *path, const struct dl_layout *l, uint32_t p,
-	float *data, const char *hash, struct dl_err *e)
+	float *data, char hash[DL_HASH_HEX], struct dl_err *e)
 {
 	char hex[DL_HASH_HEX];
 	struct dl_hash h;
@@ -100,7 +103,40 @@ int dl_store_file_read(const char *path, const struct dl_layout *l, uint32_t p,
 	rc = read_all(fd, l, p, data, &h, e);
 	close(fd);
 	dl_hash_hex(&h, hex);
+	if (!rc && !*hash)
+		strcpy(hash, hex);
 	if (!rc && strcmp(hex, hash) != 0)
 		rc = dl_fail(e, DL_DATA, "not the bytes that HEAD names");
+	return rc ? dl_at(e, "%s", path) : 0;
+}
+
+static int hash_all(int fd, const atomic_int *stop, struct dl_hash *h,
+	unsigned char *piece, struct dl_err *e)
+{
+	ssize_t n;
+
+	while ((n = dl_read_full(fd, piece, PIECE)) > 0) {
+		dl_hash_add(h, piece, (size_t)n);
+		if (atomic_load(stop))
+			return dl_fail(e, DL_TEMPFAIL, "stopped");
+	}
+	return n < 0 ? dl_fail_sys(e, DL_IOERR, "cannot read") : 0;
+}
+
+int dl_store_file_hash(const char *path, const atomic_int *stop,
+	char hash[DL_HASH_HEX], struct dl_err *e)
+{
+	struct dl_hash h;
+	unsigned char *piece;
+	int fd, rc = dl_open_read(path, &fd, e);
+
+	if (rc)
+		return rc;
+	piece = dl_alloc(PIECE);
+	dl_hash_init(&h);
+	rc = hash_all(fd, stop, &h, piece, e);
+	dl_hash_hex(&h, hash);
+	free(piece);
+	close(fd);
 	return rc ? dl_at(e, "%s", path) : 0;
 }

@@ -12,8 +12,6 @@
 #include "base/file.h"
 #include "state/store_file.h"
 
-const char *const dl_store_kinds[] = {"global", "momentum", "error"};
-
 char *dl_store_path(const char *folder, const char *name)
 {
 	return dl_sprintf("%s/%s", folder, name);
@@ -169,16 +167,16 @@ static void put_head(struct dl_buf *out, const struct dl_store_label *label,
 }
 
 static void add_file(struct files *k, const struct dl_layout *l, int kind,
-	const float *data, char *hash, struct dl_output *out)
+	const struct dl_store_content *content, char *hash)
 {
 	struct file *file = &k->file[kind];
 
 	*hash = '\0';
-	if (!data)
+	if (!content->data[kind])
 		return;
-	file->data = data;
+	file->data = content->data[kind];
 	file->hash = hash;
-	file->out = out;
+	file->out = content->out[kind];
 	put_head(&file->head, k->label, l, kind);
 }
 
@@ -202,8 +200,8 @@ static void write_file(struct files *k, int kind)
 	int rc = kind == DL_STORE_ERROR ? need_errors(k->folder, &file->e) : 0;
 
 	if (!rc)
-		rc = dl_store_file_write(out, path, &file->head, file->data,
-			k->size, &file->e);
+		rc = dl_store_file_write(
+			out, path, &file->head, file->data, k->size, &file->e);
 	if (!rc && !file->out)
 		rc = dl_output_commit(out, &file->e);
 	if (rc)
@@ -227,21 +225,20 @@ static void take_part(void *ctx, size_t i)
 
 int dl_store_write_files(struct dl_pool *pool, const char *folder,
 	const struct dl_store_label *label, const struct dl_layout *l,
-	const float *const data[DL_STORE_KINDS],
-	struct dl_output *const out[DL_STORE_KINDS],
-	struct dl_head_files *files, struct dl_err *e)
+	const struct dl_store_content *content, struct dl_head_files *files,
+	struct dl_err *e)
 {
-	char *const hash[] = {files->global, files->momentum, files->error};
 	struct files k = {.folder = folder,
 		.label = label,
 		.size = l->fragment[label->p].elements * sizeof(float)};
 	int rc = 0;
 
 	files->made = label->version;
+	files->error = content->data[DL_STORE_ERROR] != NULL;
 	for (int kind = 0; kind < DL_STORE_KINDS; kind++)
-		add_file(&k, l, kind, data[kind], hash[kind],
-			out ? out[kind] : NULL);
-	dl_pool_run(pool, 2 * DL_STORE_KINDS, take_part, &k);
+		add_file(&k, l, kind, content, files->hash[kind]);
+	dl_pool_run(pool, (content->unhashed ? 1 : 2) * DL_STORE_KINDS,
+		take_part, &k);
 	for (int kind = 0; kind < DL_STORE_KINDS; kind++) {
 		struct file *file = &k.file[kind];
 

@@ -10,11 +10,6 @@
 #include "base/pool.h"
 #include "state/head.h"
 
-/* The files of a fragment, and the folders that they are in; that of errors is
- * made with the first. */
-enum { DL_STORE_GLOBAL, DL_STORE_MOMENTUM, DL_STORE_ERROR, DL_STORE_KINDS };
-extern const char *const dl_store_kinds[DL_STORE_KINDS];
-
 /* Names, for the caller to free: FOLDER/NAME, P.E.N, FOLDER/KIND/P.E.N. */
 char *dl_store_path(const char *folder, const char *name);
 char *dl_store_file_name(uint32_t p, struct dl_version made);
@@ -45,16 +40,21 @@ struct dl_store_label {
 	uint64_t step;
 };
 
-/*
- * Writes the files of a fragment by the threads of pool, durably, or, unless
- * out is NULL, to one a kind for the caller to commit, or to abort after a
- * failure; files gets its version and their hashes. data is an array a kind;
- * that of the error may be NULL: it has none.
- */
+/* What is in them. */
+struct dl_store_content {
+	/* A packed array a kind; that of the error may be NULL: it has none. */
+	const float *data[DL_STORE_KINDS];
+	/* NULL: they are made durable. Or else the caller commits them, or
+	 * aborts after a failure. */
+	struct dl_output *out[DL_STORE_KINDS];
+	int unhashed; /* their hashes are not wanted yet */
+};
+
+/* Writes the files of a fragment by the threads of pool; files gets its version
+ * and their hashes. */
 int dl_store_write_files(struct dl_pool *pool, const char *folder,
 	const struct dl_store_label *label, const struct dl_layout *l,
-	const float *const data[DL_STORE_KINDS],
-	struct dl_output *const out[DL_STORE_KINDS],
-	struct dl_head_files *files, struct dl_err *e);
+	const struct dl_store_content *content, struct dl_head_files *files,
+	struct dl_err *e);
 
 #endif

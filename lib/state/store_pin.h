@@ -13,7 +13,6 @@ struct dl_pin {
 	struct dl_pin *next;
 	char *folder;
 	struct dl_head head;
-	struct dl_buf text;   /* of HEAD */
 	atomic_int abandoned; /* nobody wants what is packed of it */
 };
 

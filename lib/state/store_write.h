@@ -5,14 +5,15 @@
 #ifndef DL_STATE_STORE_WRITE_H
 #define DL_STATE_STORE_WRITE_H
 
+#include <stdatomic.h>
+
 #include "state/store_folder.h"
 
 /* The files of a fragment, to be written. */
 struct dl_store_write {
 	uint32_t p;
-	/* A packed array a kind, unchanged till they are written; that of the
-	 * error may be NULL: it has none. */
-	const float *data[DL_STORE_KINDS];
+	/* Its data unchanged till they are written; its out is NULL. */
+	struct dl_store_content content;
 	/* private */
 	struct dl_version version;
 	uint64_t step;
@@ -36,5 +37,23 @@ void dl_store_write_tidy(
  * come to name it: to be removed when the store is opened. */
 void dl_store_write_undo(
 	const struct dl_store *s, const struct dl_store_write *w, size_t n);
+
+/* The hashes of a fragment's files, which its commit did not wait for. */
+struct dl_store_hashes {
+	uint32_t p;
+	struct dl_head_files files; /* private */
+};
+
+/* Of those that HEAD names now; DL_NO: they are known. */
+int dl_store_hash_begin(const struct dl_store *s, struct dl_store_hashes *h);
+/* Reads the files, by any thread, while s is used: 75 when *stop came to be
+ * set, 66 when they were replaced meanwhile. */
+int dl_store_hash(const struct dl_store *s, struct dl_store_hashes *h,
+	const atomic_int *stop, struct dl_err *e);
+/* They are known, and go to HEAD with the next commit, unless it has other
+ * files by now. */
+void dl_store_hash_end(struct dl_store *s, const struct dl_store_hashes *h);
+/* Writes those that no commit has written. */
+int dl_store_hash_save(struct dl_store *s, struct dl_err *e);
 
 #endif

@@ -27,8 +27,8 @@ struct dl_tape_start {
 	struct dl_sync_saved saved; /* all zero for a new run */
 };
 
-/* What a merge came to: the BLAKE2b of its files, as HEAD has them, and the
- * core's trail up to it; strings are empty where a tape says nothing. How alike
+/* What a merge came to: the BLAKE2b of its files, both or none, and the core's
+ * trail up to it; strings are empty where a tape says nothing. How alike
  * its pushes were decides nothing. */
 struct dl_tape_made {
 	char values[DL_HASH_HEX], momentum[DL_HASH_HEX];

@@ -167,10 +167,12 @@ static void put_versions(
 
 static void put_made(struct dl_buf *out, const struct dl_tape_made *made)
 {
-	dl_put_key(out, "values");
-	dl_put_string(out, made->values);
-	dl_put_key(out, "momentum");
-	dl_put_string(out, made->momentum);
+	if (*made->values) {
+		dl_put_key(out, "values");
+		dl_put_string(out, made->values);
+		dl_put_key(out, "momentum");
+		dl_put_string(out, made->momentum);
+	}
 	dl_put_key(out, "trail");
 	dl_put_string(out, made->trail);
 	if (isnan(made->alike.mean))
@@ -197,7 +199,7 @@ void dl_tape_write_event(struct dl_buf *out, const struct dl_sync_event *ev,
 	dl_put_fields(out, event_fields, EVENT_FIELDS, k->fields, ev);
 	if (k->who & VERSIONS)
 		put_versions(out, ev->versions, fragments);
-	if (made && *made->values)
+	if (made && *made->trail)
 		put_made(out, made);
 	dl_buf_str(out, "}\n");
 }
@@ -312,19 +314,33 @@ static int take_alike(struct dl_json *j, struct dl_alike *alike)
 	return dl_take(j, DL_JSON_OBJECT_END);
 }
 
+static int take_hashes(struct dl_json *j, struct dl_tape_made *made)
+{
+	return dl_take_hash(j, made->values) || dl_take_key(j, "momentum") ||
+			       dl_take_hash(j, made->momentum) ||
+			       dl_take_key(j, "trail")
+		       ? DL_DATA
+		       : 0;
+}
+
 /* Tapes of before do not have it, or end before the cosines. */
 static int take_made(struct dl_json *j, struct dl_tape_made *made)
 {
-	int more = take_more(j, "values");
+	enum dl_json_token t = dl_json_next(j);
 
 	made->alike = (struct dl_alike)DL_ALIKE_UNKNOWN;
-	if (more <= 0)
-		return more ? DL_DATA : 0;
-	if (dl_take_hash(j, made->values) || dl_take_key(j, "momentum") ||
-		dl_take_hash(j, made->momentum) || dl_take_key(j, "trail") ||
-		dl_take_hex(j, made->trail, DL_TRAIL_HEX - 1))
-		return DL_DATA;
-	return take_alike(j, &made->alike);
+	if (t == DL_JSON_OBJECT_END || t == DL_JSON_BAD)
+		return t == DL_JSON_BAD ? DL_DATA : 0;
+	if (t == DL_JSON_KEY && dl_json_is(j, "values")) {
+		if (take_hashes(j, made))
+			return DL_DATA;
+	} else if (t != DL_JSON_KEY || !dl_json_is(j, "trail")) {
+		return dl_refuse(
+			j, "expected the key 'values', 'trail' or the end");
+	}
+	return dl_take_hex(j, made->trail, DL_TRAIL_HEX - 1)
+		       ? DL_DATA
+		       : take_alike(j, &made->alike);
 }
 
 static int take_event(struct dl_json *j, struct dl_tape_line *l)

@@ -168,10 +168,10 @@ every_push_once() {
 	wait_for has 1 'No space left on device: cannot commit, trying again' \
 		syncer.log
 	before=$(cat disk/store/HEAD)
-	merged=$(grep -c '"merged"' tape)
+	merged=$(merged)
 	sleep 0.5
 	[ "$(cat disk/store/HEAD)" = "$before" ]
-	[ "$(grep -c '"merged"' tape)" -eq "$merged" ]
+	[ "$(merged)" -eq "$merged" ]
 	plenty
 	wait_for has $((merged + 4)) '"merged"' tape
 	dl-sync end "$link"

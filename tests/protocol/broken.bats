@@ -25,7 +25,7 @@ teardown() {
 	[ "${#lines[@]}" -eq 1 ]
 	[ "$output" -ge 70 ]
 	away "$output" "is sent away: |refused: |eve is gone: "
-	merged=$(grep -c '"merged"' tape)
+	merged=$(merged)
 	wait_for has $((merged + 3)) '"merged"' tape
 }
 

@@ -44,7 +44,7 @@ descriptors() {
 goes_on() {
 	learner ben --key ben.key
 	wait_for pushed ben
-	before=$(grep -c '"merged"' tape)
+	before=$(merged)
 	wait_for has $((before + 3)) '"merged"' tape
 }
 

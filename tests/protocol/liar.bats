@@ -87,7 +87,7 @@ again() {
 	lies twice
 	ends twice
 	has 2 again twice.log
-	before=$(grep -c '"merged"' tape)
+	before=$(merged)
 	wait_for has $((before + 3)) '"merged"' tape
 	kill "${pid[syncer]}"
 	ends syncer

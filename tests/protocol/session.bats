@@ -33,7 +33,7 @@ teardown() {
 }
 
 goes_on() {
-	before=$(grep -c '"merged"' tape)
+	before=$(merged)
 	wait_for has $((before + 3)) '"merged"' tape
 }
 

@@ -58,7 +58,7 @@ finishes() {
 	syncer --commit 10000
 	wait_for has 2 '"join".*"ann"' tape
 	wait_for has 2 '"join".*"ben"' tape
-	before=$(grep -c '"merged"' tape)
+	before=$(merged)
 	wait_for has $((before + 9)) '"merged"' tape
 	finishes ann ben
 	newest | cmp - <(ls store/global)
@@ -77,6 +77,55 @@ finishes() {
 	wait_for has 2 '"join".*"ann"' tape
 	wait_for has 20 '"merged"' tape
 	finishes ann
+}
+
+# hashed: fragments made by a merge whose hashes HEAD says.
+hashed() {
+	grep -cE '"made":"1\.[1-9][0-9]*","global":"[0-9a-f]{64}"' store/HEAD
+}
+
+# check_hashes: what HEAD says of files is so, and the same of all of a fragment.
+check_hashes() {
+	python3 - <<-'end'
+		import hashlib, json
+		for p, f in enumerate(json.load(open("store/HEAD"))["files"]):
+		    made = f.pop("made")
+		    for kind, said in f.items():
+		        data = open(f"store/{kind}/{p}.{made}", "rb").read()
+		        hash = hashlib.blake2b(data, digest_size=32)
+		        assert said in (None, hash.hexdigest()), (p, kind)
+		    assert len({said is None for said in f.values()}) == 1, p
+	end
+}
+
+@test "files are hashed after their commits" {
+	syncer
+	learner ann
+	wait_for hashed
+	grep '"merged"' tape | grep '"trail"'
+	! grep '"merged"' tape | grep '"values"'
+	kill_hard syncer
+	check_hashes
+	kill_hard ann
+	syncer
+	wait_for has 1 "goes on" syncer.log
+	wait_for grep -q '"epoch":2' store/HEAD
+	! grep null store/HEAD
+	check_hashes
+	learner ann
+	wait_for has 2 '"join".*"ann"' tape
+	kill "${pid[syncer]}"
+	ends syncer
+	check_hashes
+	dl-sync check store
+}
+
+@test "updates' errors are hashed, too" {
+	syncer --global int4
+	learner ann
+	wait_for grep -qE '"error":"[0-9a-f]{64}"' store/HEAD
+	kill_hard syncer
+	check_hashes
 }
 
 @test "pushes are recorded to make each merge again" {

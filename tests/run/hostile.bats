@@ -32,7 +32,7 @@ says() {
 }
 
 goes_on() {
-	before=$(grep -c '"merged"' tape)
+	before=$(merged)
 	wait_for has $((before + 3)) '"merged"' tape
 }
 

@@ -35,13 +35,14 @@ keeps() {
 		--checkpoint ck --checkpoint-every 12 "$@" m/model.safetensors
 }
 
-merged() {
-	grep -c '"merged"' tape || true
-}
-
 # made N: the syncer has made so many.
 made() {
 	has "$1" "^dl-sync: ck/demo.*: a checkpoint$" syncer.log
+}
+
+# known: a HEAD without hashes, of which the store may not have the last.
+known() {
+	sed -E 's/"(global|momentum)":("[0-9a-f]*"|null)//g'
 }
 
 # half_made: one is being written.
@@ -63,7 +64,7 @@ half_made() {
 	dl-sync check "$last"
 	tar --zstd -tf "$last" | grep -qx HEAD
 	# It is of what the store has, as the syncer left it.
-	tar --zstd -xOf "$last" HEAD | cmp - store/HEAD
+	tar --zstd -xOf "$last" HEAD | known | cmp - <(known <store/HEAD)
 }
 
 @test "those of another run of that name, further on, take no place" {

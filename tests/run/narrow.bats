@@ -85,7 +85,7 @@ holds() {
 goes_on() {
 	local before
 
-	before=$(grep -c '"merged"' tape)
+	before=$(merged)
 	wait_for has $((before + $1)) '"merged"' tape
 }
 

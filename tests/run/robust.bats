@@ -79,15 +79,15 @@ starts() {
 	wait_for pushed ann 2
 	wait_for pushed ben 2
 	kill -STOP "${pid[ben]}"
-	before=$(grep -c '"merged"' tape)
+	before=$(merged)
 	wait_for has $((before + 3)) '"merged"' tape
 	kill -TERM "${pid[syncer]}"
 	wait_for has 1 "trying again" ann.log
-	before=$(grep -c '"merged"' tape)
+	before=$(merged)
 	sleep 1
 	kill_hard ben
 	ends syncer
-	[ "$(grep -c '"merged"' tape)" -eq "$before" ]
+	[ "$(merged)" -eq "$before" ]
 	! grep '"ann"' tape | tail -n 1 | grep '"join"'
 }
 
@@ -100,7 +100,7 @@ starts() {
 	syncer
 	wait_for has 2 '"join".*"ann"' tape
 	grep -q '"epoch":2' store/HEAD
-	before=$(grep -c '"merged"' tape)
+	before=$(merged)
 	wait_for has $((before + 3)) '"merged"' tape
 	dl-sync end "$link"
 	ends syncer
@@ -110,7 +110,7 @@ starts() {
 
 # merges N: so many more are committed from now on.
 merges() {
-	wait_for has $(($(grep -c '"merged"' tape) + $1)) '"merged"' tape
+	wait_for has $(($(merged) + $1)) '"merged"' tape
 }
 
 @test "a syncer whose store is set back takes its learners along" {

@@ -79,6 +79,11 @@ has() {
 	[ "$(grep -c -- "$2" "$3")" -ge "$1" ]
 }
 
+# merged: how many merges the tape tells of.
+merged() {
+	grep -c '"merged"' tape || true
+}
+
 # pushed NAME [N]: the syncer has got at least so many pushes of it.
 pushed() {
 	has "${2:-1}" "\"push\".*\"learner\":\"$1\"" tape

@@ -59,7 +59,7 @@ sent_away() {
 	wait_for has 1 "trying again" ann.log
 	serves
 	wait_for has 2 "ann is here" syncer.log
-	merged=$(grep -c '"merged"' tape)
+	merged=$(merged)
 	wait_for has $((merged + 3)) '"merged"' tape
 }
 

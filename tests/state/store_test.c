@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <float.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -347,8 +348,7 @@ static void test_crashes(void)
 		s = open_store(DL_STORE_OWN);
 		before += holds(s, 1, 0) && files() == FILES;
 		after += holds(s, 1, 1) && files() == FILES + owes;
-		broken += commit(s, 1, 2, &e) ||
-			  !holds(s, 1, 2);
+		broken += commit(s, 1, 2, &e) || !holds(s, 1, 2);
 		dl_store_close(s);
 		if (!died)
 			break;
@@ -516,8 +516,7 @@ static void test_pins(void)
 		"the unpin removes what nobody names");
 	first = dl_store_pin(s);
 	dl_store_unpin(s, second);
-	ok(!have("error/1.1.1") && files() == before + 1,
-		"the error too");
+	ok(!have("error/1.1.1") && files() == before + 1, "the error too");
 	dl_store_unpin(s, first);
 	ok(holds(s, 1, 3) && files() == before + 1,
 		"what HEAD names is left alone");
@@ -618,12 +617,135 @@ static void test_replaced(void)
 	dl_store_close(own);
 }
 
+/* The files of fragment 0 at version 1.n, unhashed, of a commit to come. */
+static void write_unhashed(
+	struct dl_store *s, uint64_t n, struct dl_store_write *w)
+{
+	struct dl_sync_saved v = state(0, n);
+	struct dl_err e;
+
+	*w = (struct dl_store_write){
+		.content = {
+			.data = {values(0, n), momentum(0, n)}, .unhashed = 1}};
+	must(dl_store_write_begin(s, w, &v, &e), &e, "begin");
+	must(dl_store_write(s, NULL, w, &e), &e, "write");
+	dl_sync_saved_release(&v);
+}
+
+static void commit_unhashed(struct dl_store *s, uint64_t n)
+{
+	struct dl_sync_saved v = state(0, n);
+	struct dl_store_write w;
+	struct dl_err e;
+
+	write_unhashed(s, n, &w);
+	must(dl_store_write_end(s, &w, 1, &v, &e), &e, "end");
+	dl_store_write_tidy(s, &w, 1);
+	dl_sync_saved_release(&v);
+}
+
+/* Whether HEAD is that of a store whose files are hashed as they are written.
+ */
+static int head_is_whole(uint64_t n)
+{
+	struct dl_buf b = DL_BUF_INIT, whole = DL_BUF_INIT;
+	struct dl_store *s;
+	struct dl_err e;
+	int same;
+
+	read_file("HEAD", &b);
+	fresh();
+	s = open_store(DL_STORE_OWN);
+	must(commit(s, 0, n, &e), &e, "commit");
+	dl_store_close(s);
+	read_file("HEAD", &whole);
+	same = b.len == whole.len && !memcmp(b.data, whole.data, b.len);
+	dl_buf_free(&b);
+	dl_buf_free(&whole);
+	return same;
+}
+
+static int head_says_null(void)
+{
+	struct dl_buf b = DL_BUF_INIT;
+	int null;
+
+	read_file("HEAD", &b);
+	null = strstr(dl_buf_cstr(&b), "\"global\":null,\"momentum\":null") !=
+	       NULL;
+	dl_buf_free(&b);
+	return null;
+}
+
+static void test_hashed_later(void)
+{
+	struct dl_store_hashes h = {.p = 0};
+	atomic_int stop = 0;
+	struct dl_store *s;
+	struct dl_err e;
+
+	fresh();
+	s = open_store(DL_STORE_OWN);
+	ok(dl_store_hash_begin(s, &h) == DL_NO, "hashes are known at first");
+	commit_unhashed(s, 1);
+	ok(head_says_null() && holds(s, 0, 1), "a commit that is not hashed");
+	fresh();
+	s = open_store(DL_STORE_OWN);
+	commit_unhashed(s, 1);
+	ok(!dl_store_hash_begin(s, &h), "they are to be found");
+	stop = 1;
+	ok(dl_store_hash(s, &h, &stop, &e) == DL_TEMPFAIL, "%s", e.text);
+	stop = 0;
+	must(dl_store_hash(s, &h, &stop, &e), &e, "hash");
+	dl_store_hash_end(s, &h);
+	ok(head_says_null(), "HEAD is not written for their sake");
+	must(dl_store_hash_save(s, &e), &e, "save");
+	dl_store_close(s);
+	ok(head_is_whole(1), "in the end it says them");
+}
+
+static void test_hashed_too_late(void)
+{
+	struct dl_store_hashes h = {.p = 0};
+	const atomic_int stop = 0;
+	struct dl_store *s;
+	struct dl_err e;
+
+	fresh();
+	s = open_store(DL_STORE_OWN);
+	commit_unhashed(s, 1);
+	must(dl_store_hash_begin(s, &h), &e, "begin");
+	commit_unhashed(s, 2);
+	ok(dl_store_hash(s, &h, &stop, &e) == DL_NOINPUT, "%s", e.text);
+	dl_store_hash_end(s, &h);
+	must(dl_store_hash_save(s, &e), &e, "save");
+	ok(head_says_null() && holds(s, 0, 2),
+		"hashes of files that were replaced are not HEAD's");
+	dl_store_close(s);
+}
+
+/* By the next owner, of one that was killed. */
+static void test_hashed_at_open(void)
+{
+	struct dl_store *s;
+	struct dl_err e;
+
+	fresh();
+	s = open_store(DL_STORE_OWN);
+	commit_unhashed(s, 1);
+	dl_store_close(s);
+	s = open_store(DL_STORE_OWN);
+	ok(head_says_null() && holds(s, 0, 1), "files without hashes are read");
+	must(dl_store_hash_save(s, &e), &e, "save");
+	dl_store_close(s);
+	ok(head_is_whole(1), "and who has read them knows their hashes");
+}
+
 /* What a commit that fails has written, unless HEAD may name it. */
 static void test_undone(void)
 {
-	struct dl_sync_saved v = state(0, 1);
-	struct dl_store_write w = {.data = {values(0, 1), momentum(0, 1)}};
 	struct dl_buf b = DL_BUF_INIT;
+	struct dl_store_write w;
 	struct dl_store *s;
 	struct dl_err e;
 	int before;
@@ -631,8 +753,7 @@ static void test_undone(void)
 	fresh();
 	s = open_store(DL_STORE_OWN);
 	before = files();
-	must(dl_store_write_begin(s, &w, &v, &e), &e, "begin");
-	must(dl_store_write(s, NULL, &w, &e), &e, "write");
+	write_unhashed(s, 1, &w);
 	dl_store_write_undo(s, &w, 1);
 	ok(files() == before, "what was written is removed");
 	must(dl_store_write(s, NULL, &w, &e), &e, "write");
@@ -643,13 +764,12 @@ static void test_undone(void)
 	ok(files() == before + 2, "it stays when HEAD is another");
 	dl_store_close(s);
 	dl_buf_free(&b);
-	dl_sync_saved_release(&v);
 }
 
 static void test_tidied(void)
 {
 	struct dl_sync_saved v = state(0, 1);
-	struct dl_store_write w = {.data = {values(0, 1), momentum(0, 1)}};
+	struct dl_store_write w;
 	struct dl_store *s;
 	struct dl_err e;
 	int before;
@@ -657,8 +777,7 @@ static void test_tidied(void)
 	fresh();
 	s = open_store(DL_STORE_OWN);
 	before = files();
-	must(dl_store_write_begin(s, &w, &v, &e), &e, "begin");
-	must(dl_store_write(s, NULL, &w, &e), &e, "write");
+	write_unhashed(s, 1, &w);
 	must(dl_store_write_end(s, &w, 1, &v, &e), &e, "end");
 	ok(files() == before + 2, "what a commit replaces is not waited for");
 	dl_store_write_tidy(s, &w, 1);
@@ -719,7 +838,8 @@ static void test_strict_head(void)
 		{"\"made\":\"1.0\"", "\"made\":\"1.1\"", "newer"},
 		{"\"global\":\"", "\"global\":\"0", "shorter string"},
 		{"\"momentum\":", "\"error\":", "the key 'momentum'"},
-		{"\"},\n{\"made\"", "\",\"error\":\"\"},\n{\"made\"", "64 hexadecimal"},
+		{"\"},\n{\"made\"", "\",\"error\":\"\"},\n{\"made\"",
+			"64 hexadecimal"},
 		{"\"},\n{\"made\"", "\",\"errors\":\"\"},\n{\"made\"",
 			"the key 'error'"},
 		{"]}\n", "]}\nx", "JSON byte"},
@@ -792,6 +912,9 @@ int main(void)
 	test_leftovers();
 	test_damage();
 	test_replaced();
+	test_hashed_later();
+	test_hashed_too_late();
+	test_hashed_at_open();
 	test_undone();
 	test_tidied();
 	test_strict_head();
