@@ -86,22 +86,71 @@ static struct dl_codes codes_of(
 	return codes;
 }
 
-/* The block's products of those m become part of the sums that lack it. */
-static void add_products(
-	struct push *const *who, size_t m, size_t i, uint64_t at, size_t n)
-{
-	struct dl_codes x[DL_GRAM_MOST];
+/* The products over a block of n elements of tensor i, from `at` on, of m
+ * pushes. */
+struct block {
+	struct push *const *push;
+	size_t m, i;
+	uint64_t at;
+	size_t n;
+};
 
+/* How many are lacking. */
+static size_t lacking(const struct block *b)
+{
+	const struct product *p;
+	size_t count = 0;
+
+	for (size_t j = 0; j < b->m; j++)
+		for (p = b->push[j]->arrival.product; p; p = p->next)
+			count += p->done[b->i] == b->at;
+	return count;
+}
+
+/* Of all pairs (x, y >= x) in order. */
+static void multiply_all(const struct block *b, double *sum)
+{
+	struct dl_contribution from[DL_GRAM_MOST];
+	const struct dl_contribution *who[DL_GRAM_MOST] = {NULL};
+
+	for (size_t j = 0; j < b->m; j++) {
+		from[j] = pushes_contribution(b->push[j]);
+		who[j] = &from[j];
+	}
+	dl_gram_pairs(who, b->m, b->push[0]->coded.tensor[b->i].offset + b->at,
+		b->n, sum);
+}
+
+static double multiply(const struct block *b, size_t x, size_t y)
+{
+	const struct dl_codes a = codes_of(b->push[x], b->i, b->at, b->n),
+			      c = codes_of(b->push[y], b->i, b->at, b->n);
+
+	return dl_gram_block(&a, &c, b->n);
+}
+
+/* They become part of the sums that lack them. All at once is faster, unless
+ * it is one push that comes after the others. */
+static void add_products(const struct block *b)
+{
+	double sum[DL_GRAM_MOST * (DL_GRAM_MOST + 1) / 2];
+	size_t m = b->m;
+	int all = lacking(b) >= m;
+
+	if (all)
+		multiply_all(b, sum);
 	for (size_t j = 0; j < m; j++)
-		x[j] = codes_of(who[j], i, at, n);
-	for (size_t j = 0; j < m; j++)
-		for (struct product *p = who[j]->arrival.product; p;
-			p = p->next)
-			if (p->done[i] == at) {
-				p->sum[i] += dl_gram_block(
-					&x[j], &x[p->with->arrival.place], n);
-				p->done[i] = at + n;
-			}
+		for (struct product *p = b->push[j]->arrival.product; p;
+			p = p->next) {
+			size_t k = p->with->arrival.place, x = j < k ? j : k,
+			       y = j < k ? k : j;
+
+			if (p->done[b->i] != b->at)
+				continue;
+			p->sum[b->i] += all ? sum[x * m - x * (x + 1) / 2 + y]
+					    : multiply(b, x, y);
+			p->done[b->i] = b->at + b->n;
+		}
 }
 
 /* A block of tensor i, if it is there of all pushes of that fragment; whoever
@@ -121,7 +170,7 @@ static void take_products(
 		who[m++] = push;
 	}
 	if (m > 1)
-		add_products(who, m, i, at, n);
+		add_products(&(struct block){who, m, i, at, n});
 }
 
 static size_t block_at(const struct push *push, size_t i, uint64_t at)

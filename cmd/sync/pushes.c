@@ -51,7 +51,7 @@ int pushes_begin(struct pushes *s, uint32_t fragment, const struct dl_header *h,
 	return 0;
 }
 
-static struct dl_contribution contribution(const struct push *push)
+struct dl_contribution pushes_contribution(const struct push *push)
 {
 	return (struct dl_contribution){
 		.delta = push->packed ? push->data : NULL,
@@ -62,7 +62,7 @@ static struct dl_contribution contribution(const struct push *push)
 
 void pushes_arrived(struct pushes *s, struct push *push)
 {
-	const struct dl_contribution c = contribution(push);
+	const struct dl_contribution c = pushes_contribution(push);
 
 	push->norm =
 		arrival_complete(push)
@@ -176,7 +176,7 @@ void pushes_gather(struct pushes *s, const struct dl_sync_action *a,
 		struct dl_contribution *to = &c->item[c->n];
 
 		n = count_same(part, a->parts - i);
-		*to = contribution(push);
+		*to = pushes_contribution(push);
 		to->name = part->learner;
 		to->weight = part->weight;
 		to->scale = n > 1 ? 1 : part->scale;

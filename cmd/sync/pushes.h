@@ -13,7 +13,7 @@
 
 struct push {
 	struct push *next; /* of that fragment */
-	uint64_t id; /* the core's handle */
+	uint64_t id;	   /* the core's handle */
 	uint32_t fragment;
 	double norm;	/* of what it decodes to */
 	uint64_t bytes; /* of its record, header and data */
@@ -30,8 +30,8 @@ struct pushes {
 	const struct dl_layout *layout;
 	struct dl_segment *const *segment; /* P lists, as segments_cut's */
 	const size_t *segments;		   /* P */
-	struct push **first; /* P lists */
-	uint64_t ids; /* given out */
+	struct push **first;		   /* P lists */
+	uint64_t ids;			   /* given out */
 };
 
 void pushes_init(struct pushes *s, struct dl_pool *pool, struct shelf *shelf,
@@ -53,6 +53,10 @@ void pushes_arrived(struct pushes *s, struct push *push);
 int pushes_hold(const struct pushes *s, uint64_t id); /* is it here? */
 void pushes_drop(struct pushes *s, struct push *push);
 void pushes_drop_id(struct pushes *s, uint64_t id); /* if it is here */
+
+/* What is to be merged of it, as far as it is there; without name and weight.
+ */
+struct dl_contribution pushes_contribution(const struct push *push);
 
 /* The parts of a DL_ACT_MERGE, the pushes of each learner as one. */
 struct contributions {

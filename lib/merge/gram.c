@@ -14,7 +14,6 @@
 enum { STRIP = 512 };
 
 struct gram {
-	const struct dl_kernels *k;
 	const struct dl_segment *segments;
 	struct dl_block *blocks;
 	const struct dl_contribution *const *who;
@@ -42,66 +41,66 @@ static size_t tiles_of(size_t m)
 }
 
 /* What is beyond the m deltas repeats the last. */
-static void add_strip(const struct gram *g, size_t at, size_t n,
-	double (*lane)[DL_GRAM_MOST][DL_LANES])
+static void add_strip(const struct dl_contribution *const *who, size_t m,
+	size_t at, size_t n, double (*lane)[DL_GRAM_MOST][DL_LANES])
 {
-	size_t tiles = tiles_of(g->m);
+	size_t tiles = tiles_of(m);
 	float scratch[DL_GRAM_MOST][STRIP];
 	const float *x[DL_GRAM_MOST];
 
 	for (size_t j = 0; j < tiles; j++)
-		x[j] = j < g->m ? dl_strip(g->who[j], at, n, scratch[j])
-				: x[j - 1];
-	g->k->gram(lane, x, tiles, n);
+		x[j] = j < m ? dl_strip(who[j], at, n, scratch[j]) : x[j - 1];
+	dl_kernels()->gram(lane, x, tiles, n);
 }
 
-static void sum_values(
-	const struct gram *g, const struct dl_block *b, double *sum)
+static void sum_values(const struct dl_contribution *const *who, size_t m,
+	size_t offset, size_t n, double *sum)
 {
 	double lane[DL_GRAM_MOST][DL_GRAM_MOST][DL_LANES];
-	size_t tiles = tiles_of(g->m);
+	size_t tiles = tiles_of(m);
 
 	for (size_t x = 0; x < tiles; x++)
 		memset(lane[x], 0, tiles * sizeof lane[x][0]);
-	for (size_t at = 0; at < b->n; at += STRIP)
-		add_strip(g, b->offset + at,
-			b->n - at < STRIP ? b->n - at : STRIP, lane);
-	for (size_t x = 0; x < g->m; x++)
-		for (size_t y = x; y < g->m; y++, sum++)
+	for (size_t at = 0; at < n; at += STRIP)
+		add_strip(who, m, offset + at, n - at < STRIP ? n - at : STRIP,
+			lane);
+	for (size_t x = 0; x < m; x++)
+		for (size_t y = x; y < m; y++, sum++)
 			if (isnan(*sum))
 				*sum = dl_lanes_total(lane[x][y]);
 }
 
 /* The products that codes give, and NAN for others, of which it returns how
  * many there are. */
-static size_t sum_codes(
-	const struct gram *g, const struct dl_block *b, double *sum)
+static size_t sum_codes(const struct dl_contribution *const *who, size_t m,
+	size_t offset, size_t n, double *sum)
 {
-	struct dl_codes from[DL_GRAM_MOST];
-	int coded[DL_GRAM_MOST];
+	struct dl_codes from[DL_GRAM_MOST] = {{.codes = NULL}};
+	int coded[DL_GRAM_MOST], all = 1;
 	size_t others = 0;
 
-	for (size_t j = 0; j < g->m; j++)
-		coded[j] = !g->who[j]->delta && g->who[j]->codes &&
-			   !g->who[j]->codes(
-				   g->who[j]->ctx, b->offset, b->n, &from[j]);
-	for (size_t x = 0; x < g->m; x++)
-		for (size_t y = x; y < g->m; y++, sum++)
+	for (size_t j = 0; j < m; j++) {
+		coded[j] = !who[j]->delta && who[j]->codes &&
+			   !who[j]->codes(who[j]->ctx, offset, n, &from[j]);
+		all &= coded[j];
+	}
+	if (all && !dl_quant_gram(from, m, n, sum))
+		return 0;
+	for (size_t x = 0; x < m; x++)
+		for (size_t y = x; y < m; y++, sum++)
 			if (!coded[x] || !coded[y] ||
-				dl_quant_dot(&from[x], &from[y], b->n, sum)) {
+				dl_quant_dot(&from[x], &from[y], n, sum)) {
 				*sum = NAN;
 				others++;
 			}
 	return others;
 }
 
-static void gram_block(void *ctx, size_t i)
+void dl_gram_pairs(const struct dl_contribution *const *who, size_t m,
+	size_t offset, size_t n, double *sum)
 {
-	const struct gram *g = ctx;
-	double *sum = g->sum + i * g->pairs;
-
-	if (sum_codes(g, &g->blocks[i], sum))
-		sum_values(g, &g->blocks[i], sum);
+	if (sum_codes(who, m, offset, n, sum))
+		sum_values(who, m, offset, n, sum);
 }
 
 /* Those that are not rda need the squares only. */
@@ -123,9 +122,11 @@ static void square_block(void *ctx, size_t i)
 static void take_block(void *ctx, size_t i)
 {
 	const struct gram *g = ctx;
+	const struct dl_block *b = &g->blocks[i];
 
-	if (g->segments[g->blocks[i].segment].rule == DL_RDA)
-		gram_block(ctx, i);
+	if (g->segments[b->segment].rule == DL_RDA)
+		dl_gram_pairs(
+			g->who, g->m, b->offset, b->n, g->sum + i * g->pairs);
 	else if (g->all)
 		square_block(ctx, i);
 }
@@ -145,8 +146,7 @@ void dl_gram(struct dl_pool *pool, const struct dl_segment *segments,
 	size_t nsegments, const struct dl_contribution *const *who, size_t m,
 	int all, double *product)
 {
-	struct gram g = {.k = dl_kernels(),
-		.segments = segments,
+	struct gram g = {.segments = segments,
 		.who = who,
 		.m = m,
 		.all = all,

@@ -15,11 +15,17 @@
 
 /* Of at most so many contributions the length is had from products: these grow
  * with the square of their number, and one more reading does not. */
-enum { DL_GRAM_MOST = 16 };
+enum { DL_GRAM_MOST = DL_QUANT_MANY };
 
 /* The product over one block, n <= DL_MERGE_BLOCK; either order is the same. */
 double dl_gram_block(
 	const struct dl_codes *x, const struct dl_codes *y, size_t n);
+
+/* The products of m <= DL_GRAM_MOST contributions over such a block of n
+ * elements from offset on, each bit for bit the same: of the pairs (i, j >= i)
+ * in order, m (m + 1) / 2 of them. */
+void dl_gram_pairs(const struct dl_contribution *const *who, size_t m,
+	size_t offset, size_t n, double *sum);
 
 /* The products of m <= DL_GRAM_MOST contributions, product[s * m * m + i * m +
  * j], of every segment that is rda; of others their squares, if `all`. What is

@@ -219,21 +219,55 @@ static int are_bounded(const struct dl_codes *c, size_t n)
 	return quant_limit(c->codec, most) == most;
 }
 
+/* Adds what comes from element at on, where a block begins. */
+static double add_dot(double sum, const struct dl_codes *x,
+	const struct dl_codes *y, size_t at, size_t n)
+{
+	size_t whole = n / LANES * LANES;
+	struct dl_codes a = codes_from(x, at), b = codes_from(y, at);
+
+	sum += dl_quant_kernels()->dot_int4(&a, &b, whole - at);
+	if (whole == n)
+		return sum;
+	a = codes_from(x, whole);
+	b = codes_from(y, whole);
+	return sum + dot_rest(&a, &b, n - whole);
+}
+
 int dl_quant_dot(const struct dl_codes *x, const struct dl_codes *y, size_t n,
 	double *product)
 {
-	size_t whole = n / LANES * LANES;
-
 	if (x->codec != DL_CODEC_INT4 || !dl_codes_alike(x, y) ||
 		!are_bounded(x, n) || !are_bounded(y, n))
 		return -1;
-	*product = dl_quant_kernels()->dot_int4(x, y, whole);
-	if (whole < n) {
-		struct dl_codes a = codes_from(x, whole),
-				b = codes_from(y, whole);
+	*product = add_dot(0, x, y, 0, n);
+	return 0;
+}
 
-		*product += dot_rest(&a, &b, n - whole);
-	}
+/* The values that gram_int4 can take. */
+static size_t in_whole_blocks(const struct dl_codes *x, size_t n)
+{
+	return dl_quant_kernels()->gram_int4 && x->block % DL_QUANT_WHOLE == 0
+		       ? n / x->block * x->block
+		       : 0;
+}
+
+int dl_quant_gram(
+	const struct dl_codes *x, size_t m, size_t n, double *products)
+{
+	size_t at;
+
+	for (size_t j = 0; j < m; j++)
+		if (x[j].codec != DL_CODEC_INT4 ||
+			!dl_codes_alike(&x[0], &x[j]) || !are_bounded(&x[j], n))
+			return -1;
+	at = in_whole_blocks(x, n);
+	memset(products, 0, m * (m + 1) / 2 * sizeof *products);
+	if (at)
+		dl_quant_kernels()->gram_int4(x, m, at, products);
+	for (size_t i = 0; at < n && i < m; i++)
+		for (size_t j = i; j < m; j++, products++)
+			*products = add_dot(*products, &x[i], &x[j], at, n);
 	return 0;
 }
 

@@ -39,6 +39,9 @@ enum {
 };
 int dl_quant_block_valid(uint64_t block);
 
+/* So many at most are multiplied at once. */
+enum { DL_QUANT_MANY = 16 };
+
 /* Bytes of n values without their scales, and how many scales they have. */
 uint64_t dl_codec_bytes(enum dl_codec c, uint64_t n);
 uint64_t dl_codec_scales(enum dl_codec c, uint32_t block, uint64_t n);
@@ -87,6 +90,13 @@ const float *dl_codes_values(
  */
 int dl_quant_dot(const struct dl_codes *x, const struct dl_codes *y, size_t n,
 	double *product);
+
+/*
+ * Those of all pairs (i, j >= i) of m <= DL_QUANT_MANY, in order, bit for bit
+ * the same; -1 under the same conditions.
+ */
+int dl_quant_gram(
+	const struct dl_codes *x, size_t m, size_t n, double *products);
 
 /* Values that lie beside sums and are read after them. */
 struct dl_beside {

@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "tensor/quant_bits.h"
 #include "tensor/quant_chance.h"
+#include "tensor/quant_dot.h"
 #include "tensor/quant_pick.h"
 #include "tensor/wide.h"
 
@@ -378,85 +379,6 @@ INLINE void decode(enum dl_codec c, const unsigned char *in,
 	}
 }
 
-INLINE int32_t dot_bytes(
-	const unsigned char *x, const unsigned char *y, size_t bytes)
-{
-	int32_t sum = 0;
-
-#pragma omp simd reduction(+ : sum)
-	for (size_t i = 0; i < bytes; i++)
-		sum += number_of(x[i] & 15u) * number_of(y[i] & 15u) +
-		       number_of(x[i] >> 4) * number_of(y[i] >> 4);
-	return sum;
-}
-
-#if defined __AVX2__
-/* With a = x + 8, as unsigned bytes, xy is ay - 8y. */
-INLINE __m256i dot_word(const unsigned char *x, const unsigned char *y)
-{
-	const __m256i low = _mm256_set1_epi8(15), eight = _mm256_set1_epi8(8);
-	__m256i a = _mm256_loadu_si256((const void *)x);
-	__m256i b = _mm256_loadu_si256((const void *)y);
-	__m256i a0 = _mm256_xor_si256(_mm256_and_si256(a, low), eight);
-	__m256i b0 = _mm256_xor_si256(_mm256_and_si256(b, low), eight);
-
-	a = _mm256_and_si256(_mm256_srli_epi16(a, 4), low);
-	b = _mm256_and_si256(_mm256_srli_epi16(b, 4), low);
-	a = _mm256_xor_si256(a, eight);
-	b = _mm256_sub_epi8(_mm256_xor_si256(b, eight), eight);
-	b0 = _mm256_sub_epi8(b0, eight);
-	a = _mm256_add_epi16(
-		_mm256_maddubs_epi16(a, b), _mm256_maddubs_epi16(a0, b0));
-	return _mm256_sub_epi16(
-		a, _mm256_maddubs_epi16(eight, _mm256_add_epi8(b, b0)));
-}
-
-INLINE int32_t dot_codes(
-	const unsigned char *x, const unsigned char *y, size_t bytes)
-{
-	const size_t word = sizeof(__m256i), whole = bytes / word * word;
-	__m256i sum = _mm256_setzero_si256();
-	__m128i v;
-
-	for (size_t i = 0; i < whole; i += word)
-		sum = _mm256_add_epi16(sum, dot_word(x + i, y + i));
-	sum = _mm256_madd_epi16(sum, _mm256_set1_epi16(1));
-	v = _mm_add_epi32(
-		_mm256_castsi256_si128(sum), _mm256_extracti128_si256(sum, 1));
-	v = _mm_add_epi32(v, _mm_shuffle_epi32(v, 0x4e));
-	v = _mm_add_epi32(v, _mm_shuffle_epi32(v, 0xb1));
-	return _mm_cvtsi128_si32(v) +
-	       (whole == bytes ? 0
-			       : dot_bytes(
-					 x + whole, y + whole, bytes - whole));
-}
-#else
-INLINE int32_t dot_codes(
-	const unsigned char *x, const unsigned char *y, size_t bytes)
-{
-	return dot_bytes(x, y, bytes);
-}
-#endif
-
-/* At most 2^16 times two scales of 8 bits: exact, a block. */
-static double dot_int4(
-	const struct dl_codes *x, const struct dl_codes *y, size_t n)
-{
-	const unsigned char *a = x->codes, *b = y->codes;
-	const unsigned char *s = x->scales, *t = y->scales;
-	size_t bytes = n / 2, block = x->block / 2;
-	double sum = 0;
-
-	for (size_t i = 0; i < bytes; i += block, s += 2, t += 2) {
-		size_t part = bytes - i < block ? bytes - i : block;
-
-		sum += (double)dot_codes(a + i, b + i, part) *
-		       ((double)quant_scale(dl_le16(s)) *
-			       (double)quant_scale(dl_le16(t)));
-	}
-	return sum;
-}
-
 INLINE wide widen_bf16(const unsigned char *x)
 {
 #if defined __AVX512F__
@@ -687,6 +609,9 @@ const struct dl_quant_kernels DL_QUANT_TABLE = {
 		[DL_CODEC_INT2] = decode_int2,
 		[DL_CODEC_INT1] = decode_int1},
 	.dot_int4 = dot_int4,
+#if defined __AVX2__
+	.gram_int4 = gram_int4,
+#endif
 	.add =
 		{
 			[DL_CODEC_F32] = add_f32,

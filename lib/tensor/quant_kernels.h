@@ -8,6 +8,8 @@
 
 #include "tensor/quant.h"
 
+enum { DL_QUANT_WHOLE = 128 };
+
 struct dl_quant_kernels {
 	/* n values as F16 and BF16, at any alignment. */
 	void (*to_f16)(unsigned char *out, const float *x, size_t n);
@@ -31,6 +33,11 @@ struct dl_quant_kernels {
 	/* The inner product, see dl_quant_dot; n is a multiple of 16. */
 	double (*dot_int4)(
 		const struct dl_codes *x, const struct dl_codes *y, size_t n);
+	/* dl_quant_gram, of whole blocks of a multiple of DL_QUANT_WHOLE
+	 * values, with scales that are bounded; NULL where dot_int4 is as
+	 * fast. */
+	void (*gram_int4)(
+		const struct dl_codes *x, size_t m, size_t n, double *sum);
 	/* dl_quant_add; of scaled codecs n is a multiple of 16. NULL where f32
 	 * are as fast, decoded before. */
 	void (*add[DL_CODECS])(double *sum, int first, const double *c,
