@@ -12,13 +12,15 @@ void update_begin(struct update_work *w, struct shelf *shelf,
 	atomic_init(&w->lost, 0);
 }
 
-/* Products with 1 and -1 are exact. */
-void update_block(void *work, size_t offset, size_t n, const float *next)
+/* Whole blocks of codes, of which all that is read and written stays in the
+ * nearest cache. Products with 1 and -1 are exact. */
+enum { STRIP = DL_QUANT_BLOCK_MAX };
+static void update_strip(
+	struct update_work *w, size_t offset, size_t n, const float *next)
 {
-	struct update_work *w = work;
 	const float *before = w->before + offset;
 	float *values = w->values + offset, *error = w->error + offset;
-	float step[DL_MERGE_BLOCK], sent[DL_MERGE_BLOCK];
+	float step[STRIP], sent[STRIP];
 
 	memcpy(step, next, n * sizeof *step);
 	dl_merge_add(step, -1, before, n);
@@ -33,6 +35,13 @@ void update_block(void *work, size_t offset, size_t n, const float *next)
 	if (values != before)
 		memcpy(values, before, n * sizeof *values);
 	dl_merge_add(values, 1, sent, n);
+}
+
+void update_block(void *work, size_t offset, size_t n, const float *next)
+{
+	for (size_t at = 0; at < n; at += STRIP)
+		update_strip(work, offset + at, n - at < STRIP ? n - at : STRIP,
+			next + at);
 }
 
 struct shared *update_end(struct update_work *w)

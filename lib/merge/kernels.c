@@ -11,6 +11,8 @@ enum { AHEAD = 512 };
 enum { ROWS = WIDE == 8 ? 4 : 2, COLUMNS = DL_GRAM_TILE };
 
 typedef float single __attribute__((vector_size(SINGLES * sizeof(float))));
+typedef int32_t magnitude
+	__attribute__((vector_size(SINGLES * sizeof(int32_t))));
 
 INLINE half narrowed(wide v)
 {
@@ -43,6 +45,23 @@ static double dot(const float *x, const float *y, size_t n)
 static double square(const float *x, size_t n)
 {
 	return dot(x, x, n);
+}
+
+/* No early end, so that it is done many at a time. */
+static int finite(const float *x, size_t n)
+{
+	magnitude bad = {0};
+	int any = 0;
+
+	for (size_t i = 0; i < n; i += SINGLES) {
+		magnitude v;
+
+		memcpy(&v, x + i, sizeof v);
+		bad |= (v & 0x7fffffff) >= 0x7f800000;
+	}
+	for (int i = 0; i < SINGLES; i++)
+		any |= bad[i];
+	return !any;
 }
 
 static double square_wide(const double *x, size_t n)
@@ -255,6 +274,7 @@ const struct dl_kernels DL_KERNELS = {
 	.square = square,
 	.square_wide = square_wide,
 	.dot = dot,
+	.finite = finite,
 	.gram = gram,
 	.narrow = narrow,
 	.add = add,

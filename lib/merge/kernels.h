@@ -21,6 +21,8 @@ struct dl_kernels {
 	 * of DL_GRAM_TILE. */
 	void (*gram)(double (*lane)[DL_GRAM_MOST][DL_LANES],
 		const float *const *x, size_t m, size_t n);
+	/* Is none of them NaN or infinite? n is a multiple of DL_LANES. */
+	int (*finite)(const float *x, size_t n);
 	/* out = x, rounded. */
 	void (*narrow)(float *out, const double *x, size_t n);
 	/* sum = sum + c x, in f32. */

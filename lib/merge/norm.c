@@ -56,8 +56,11 @@ double dl_norm(struct dl_pool *pool, const float *x, size_t n)
 
 size_t dl_find_nonfinite(const float *x, size_t n)
 {
+	enum { MANY = 256 };
 	size_t i = 0;
 
+	while (n - i >= MANY && dl_kernels()->finite(x + i, MANY))
+		i += MANY;
 	while (i < n && isfinite(x[i]))
 		i++;
 	return i;
