@@ -109,7 +109,8 @@ make_model() {
 	load_pages
 	run mandoc -T lint -W warning $pages
 	echo "$output"
-	[ "$status" -eq 0 ] && [ -z "$output" ]
+	[ "$status" -eq 0 ]
+	[ -z "$output" ]
 }
 
 @test "every program has a page" {

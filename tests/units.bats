@@ -24,7 +24,8 @@ has_systemd() {
 	has_systemd
 	run systemd-analyze verify --man=no ./*@*
 	echo "$output"
-	[ "$status" -eq 0 ] && [ -z "$output" ]
+	[ "$status" -eq 0 ]
+	[ -z "$output" ]
 }
 
 # exposure UNIT MOST: by systemd's count, of which 100 is the worst.

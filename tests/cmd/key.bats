@@ -32,7 +32,7 @@ fails() {
 	dl-key gen >b
 	is_key a
 	is_key b
-	! cmp -s a b
+	run -1 cmp -s a b
 	[ ! -s said ]
 }
 
@@ -123,7 +123,7 @@ fails() {
 	script -qec 'dl-key gen; echo "status $?"' said </dev/null
 	grep "dl-key: gen: standard output is a terminal" said
 	grep "status 64" said
-	! grep -E '[A-Za-z0-9+/]{43}=' said
+	run -1 grep -E '[A-Za-z0-9+/]{43}=' said
 	script -qec 'dl-key pub; echo "status $?"' said </dev/null
 	grep "dl-key: standard input: is a terminal" said
 	grep "status 66" said

@@ -321,7 +321,8 @@ page_ok() {
 	[ "$status" -eq 0 ]
 	[ "$stderr" = "dl-stat: tape: the last line is torn; left out" ]
 	run --separate-stderr dl-stat -q tape
-	[ "$status" -eq 0 ] && [ -z "$stderr" ]
+	[ "$status" -eq 0 ]
+	[ -z "$stderr" ]
 }
 
 @test "a tape may be compressed" {
@@ -356,7 +357,8 @@ page_ok() {
 	[[ $stderr = "dl-stat: learners only take turns: 1.00 of 2.00 "* ]]
 	one_round >tape
 	run --separate-stderr dl-stat tape
-	[ "$status" -eq 0 ] && [ -z "$stderr" ]
+	[ "$status" -eq 0 ]
+	[ -z "$stderr" ]
 }
 
 @test "what is no tape is refused, and nothing printed" {
@@ -364,7 +366,8 @@ page_ok() {
 	echo '{"event":"note"}' >>tape
 	run --separate-stderr dl-stat tape
 	echo "$stderr"
-	[ "$status" -eq 65 ] && [ -z "$output" ]
+	[ "$status" -eq 65 ]
+	[ -z "$output" ]
 	[ "$stderr" = "dl-stat: tape: line 21: JSON byte 9: an event that is not known here" ]
 	run dl-stat /dev/null
 	[ "$status" -eq 65 ]

@@ -271,7 +271,7 @@ none_took() {
 	latencies ben "$before" | none_took 10 "the thin link's end" >&3
 	latencies ann | none_took 60 "the syncer's neighbour" >&3
 	[ "$(grep -c gone syncer.log || true)" -eq "$gone" ]
-	! tail -n "+$before" ben.log | grep "trying again"
+	tail -n "+$before" ben.log | not grep "trying again"
 }
 
 # fetch [OPTION...]: speed is at how many Mbit/s a new learner gets the model.

@@ -83,7 +83,7 @@ again() {
 	done
 	# What was made from an old version is as good as any.
 	has 1 "^round" old.log
-	! grep refused old.log
+	not grep refused old.log
 	lies twice
 	ends twice
 	has 2 again twice.log
@@ -97,7 +97,7 @@ again() {
 		base:base clock:clock report:clock fast:rate; do
 		grep -q "^${lie%:*}	.*	${lie#*:}:[1-9][0-9]*	" stat
 	done
-	! grep -E "^(ann|ben|old|twice)	" stat | cut -f 13 | grep '[a-z]'
+	grep -E "^(ann|ben|old|twice)	" stat | cut -f 13 | not grep '[a-z]'
 	again >with
 	cmp store/HEAD again/HEAD
 	diff -r store/global again/global

@@ -128,7 +128,8 @@ damaged() {
 		syncer.key keys/ann.key "$scratch" 2>learners.log)
 	echo "$output"
 	read -r preface welcome values held <<<"$output"
-	[ "$preface" -lt "$welcome" ] && [ "$welcome" -lt "$values" ]
+	[ "$preface" -lt "$welcome" ]
+	[ "$welcome" -lt "$values" ]
 	[ "$held" -eq 41 ] # all of them, in the end
 	[ "$(wc -l <<<"$output")" -eq 1 ]
 	[ "$(grep -vc "trying again$" learners.log)" -eq 0 ]

@@ -148,7 +148,8 @@ momentum/2.1.0" ]
 	for how in bit missing extra newer symlink torn; do
 		stays_away 65 "saved/$how.tar.zst"
 		run dl-join -o never "saved/$how.tar.zst"
-		[ "$status" -eq 65 ] && [ ! -e never ]
+		[ "$status" -eq 65 ]
+		[ ! -e never ]
 	done
 	rm saved/old.tar.zst
 	stays_away 65 saved
@@ -197,7 +198,7 @@ momentum/2.1.0" ]
 		next.log
 	goes_on saved
 	grep -q "saved/second.tar.zst: run demo" next.log
-	! grep -q "after now" next.log
+	not grep -q "after now" next.log
 }
 
 @test "of a folder only files are looked at" {
@@ -229,7 +230,8 @@ momentum/2.1.0" ]
 	dl-frag check -e m/model.safetensors from.safetensors
 	dl-join - <one.tar.zst | dl-frag check -e m/model.safetensors -
 	run dl-join -o never < <(cat one.tar.zst)
-	[ "$status" -eq 65 ] && [ ! -e never ]
+	[ "$status" -eq 65 ]
+	[ ! -e never ]
 	[[ "$output" == *"standard input: "*"begins with the text \"manifest\""* ]]
 	echo "words that are no record" >words
 	run dl-join -o never words

@@ -38,7 +38,7 @@ finishes() {
 	ls store/global >global
 	ls store/momentum | cmp global -
 	newest | cmp - global
-	! grep '"merged"' tape | grep '"values"'
+	grep '"merged"' tape | not grep '"values"'
 	dl-sync replay tape >made
 	syncer --commit 5
 	wait_for has 2 '"join".*"ann"' tape
@@ -103,14 +103,14 @@ check_hashes() {
 	learner ann
 	wait_for hashed
 	grep '"merged"' tape | grep '"trail"'
-	! grep '"merged"' tape | grep '"values"'
+	grep '"merged"' tape | not grep '"values"'
 	kill_hard syncer
 	check_hashes
 	kill_hard ann
 	syncer
 	wait_for has 1 "goes on" syncer.log
 	wait_for grep -q '"epoch":2' store/HEAD
-	! grep null store/HEAD
+	not grep null store/HEAD
 	check_hashes
 	learner ann
 	wait_for has 2 '"join".*"ann"' tape

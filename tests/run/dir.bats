@@ -65,7 +65,8 @@ is_in_new() {
 
 # is_another NAME INSTANCE: it runs, and is not that one.
 is_another() {
-	[ -n "$(said "$1" instance)" ] && [ "$(said "$1" instance)" != "$2" ]
+	[ -n "$(said "$1" instance)" ] || return 1
+	[ "$(said "$1" instance)" != "$2" ]
 }
 
 @test "two learners train one model through a folder" {

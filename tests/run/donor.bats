@@ -72,7 +72,7 @@ size() {
 	# The same again comes from the same file, in place.
 	joiner joe >joe.log
 	grep -q '^whole$' joe.log
-	! grep -q "starting it again" ann.log
+	not grep -q "starting it again" ann.log
 }
 
 @test "joiners spread over donors, and share what one has" {
@@ -107,13 +107,13 @@ ben" ]
 	port=$(ss -Hltnp 2>/dev/null | sed -n "s/.*:\([0-9]*\) .*pid=${pid[ann]},.*/\1/p")
 	[ -n "$port" ] || skip "ss does not tell where a process listens"
 	donor=tcp:$(dl-key pub ann.key)@127.0.0.1:$port
-	! joiner eve --from "$donor" >eve.log
+	not joiner eve --from "$donor" >eve.log
 	grep -q "error 77: the syncer has not named this key" eve.log
-	! joiner jim --from "$donor" >jim.log
+	not joiner jim --from "$donor" >jim.log
 	grep -q "error 77" jim.log
 	joiner joe --from "$donor" >joe.log
 	# Nor is it a syncer.
-	! dl-join --key joe.key -o x.safetensors "$donor" 2>join.log
+	not dl-join --key joe.key -o x.safetensors "$donor" 2>join.log
 	grep -q "this is a learner" join.log
 	trains ann
 }
@@ -123,7 +123,7 @@ ben" ]
 	donor ann --serve-max 1 --serve-rate 100k
 	joins jim --lie idle
 	wait_for has 1 "^from ann" jim.log
-	! joiner joe >joe.log
+	not joiner joe >joe.log
 	grep -q "error 75: serves as many as it will" joe.log
 	kill_hard jim
 	wait_for has 1 "jim .*is gone" ann.log
@@ -155,11 +155,11 @@ ben" ]
 		python3 "$abs_top_srcdir/tests/run/refuser.py" prepare,export \
 		dl-train run -q -b 2 --step-time 10ms m text
 	wait_for pushed ann 2
-	! joiner joe >joe.log
+	not joiner joe >joe.log
 	grep -q "error 75: cannot serve its state" joe.log
 	grep -q "cannot serve its state: trainer: not today" ann.log
 	trains ann
-	! grep -q "starting it again" ann.log
+	not grep -q "starting it again" ann.log
 	# It offers no more.
 	kill "${pid[syncer]}"
 	ends syncer
@@ -167,7 +167,7 @@ ben" ]
 		--authorized authorized --tape tape \
 		--listen "tcp:127.0.0.1:${link##*:}"
 	wait_for has 2 "ann is here" syncer.log
-	! joiner joe >joe.log
+	not joiner joe >joe.log
 	grep -q '^donors$' joe.log
 }
 
@@ -182,7 +182,7 @@ ben" ]
 	joins jim --lie mute
 	wait_for has 1 "^from ann" jim.log
 	for lie in beyond many; do
-		! joiner joe --clock 0 --lie "$lie" >"$lie.log"
+		not joiner joe --clock 0 --lie "$lie" >"$lie.log"
 	done
 	grep -q "joe .*is gone: fetches 11 bytes at" ann.log
 	grep -q "joe .*is gone: more than 8 fetches at once" ann.log

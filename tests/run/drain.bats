@@ -123,7 +123,7 @@ last() {
 	syncer -H 3000
 	ends ann
 	[ "$(grep -c '"push".*"ann"' tape)" -eq 3 ]
-	! grep "not delivered" ann.log
+	not grep "not delivered" ann.log
 }
 
 @test "SIGTERM before there is a syncer" {
@@ -143,7 +143,7 @@ last() {
 		wait_for test -e here
 		ask ann
 		ends ann
-		! grep "not delivered" ann.log
+		not grep "not delivered" ann.log
 		[ -z "$(ls -A "$scratch")" ]
 		rm here ann.log
 	done
@@ -171,7 +171,7 @@ last() {
 	ask ann
 	ends ann
 	[ -z "$(ls -A "$scratch")" ]
-	! pgrep -f "$PWD/./puppet"
+	not pgrep -f "$PWD/./puppet"
 }
 
 @test "a trainer that dies when it should hand over its last work" {

@@ -44,7 +44,7 @@ lives() {
 	dl-sync end "$link"
 	ends ann
 	ends syncer
-	! grep "cut off" syncer.log
+	not grep "cut off" syncer.log
 }
 
 @test "nor longer than a signal allows" {
@@ -73,7 +73,7 @@ lives() {
 	dl-sync end "$link"
 	ends ben
 	ends syncer
-	! grep "cut off" syncer.log
+	not grep "cut off" syncer.log
 }
 
 @test "a learner gives up when there is no syncer any more" {

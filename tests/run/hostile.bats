@@ -53,7 +53,7 @@ goes_on() {
 	hello+='"dl.learner":"","dl.role":"ender","dl.run":"",'
 	hello+='"dl.steps":"0","dl.tokens":"0"}}'
 	says "\xc9\x00\x00\xc0\x00\x00\x00\x00\x00\x00\x00$hello"
-	! grep "sent away" syncer.log
+	not grep "sent away" syncer.log
 	goes_on
 }
 
@@ -66,7 +66,7 @@ goes_on() {
 	done
 	goes_on
 	dl-join -o live.safetensors "$link"
-	! grep "Too many open files" syncer.log
+	not grep "Too many open files" syncer.log
 }
 
 # strangers N WHAT: so many of them keep coming.

@@ -52,7 +52,7 @@ is_warm() {
 	wait_for [ -e "$1.lines" ]
 	wait_for has 1 "^go" "$1.lines"
 	head -n 4 "$1.lines"
-	! grep "^load\|fresh" "$1.lines"
+	not grep "^load\|fresh" "$1.lines"
 	[[ $(sed -n 2p "$1.lines") == "import "*state.safetensors ]]
 	[[ $(sed -n 3p "$1.lines") =~ ^"clock "[0-9]+$ ]]
 }
@@ -76,7 +76,7 @@ is_cold() {
 	wait_for has 1 "warm-0good bye" stage.log
 	# Links that are no sessions were not even tried.
 	[ ! -e hacked ]
-	! grep mallory warm.log
+	not grep mallory warm.log
 
 	# Of one that dies half-way, what was whole is not fetched again.
 	is_warm half
@@ -129,7 +129,7 @@ is_cold() {
 	[ "$(grep -c "^ready" no.lines)" -eq 1 ] # it lives on
 	wait_for pushed no 3
 	is_cold not
-	! grep "^not asks" stage.log
+	not grep "^not asks" stage.log
 	wait_for has 1 "mute-0mute hello" stage.log
 	grep -q "asks mute-0mute for its state" mute.log
 	kill -TERM "${pid[mute]}"

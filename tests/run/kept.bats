@@ -58,7 +58,8 @@ half_made() {
 	kill "${pid[syncer]}"
 	ends syncer
 	[ "$(ls ck/demo.1.*[0-9].tar.zst | grep -vc 'demo.1.1.1.tar')" -eq 2 ]
-	[ -e ck/other.1.1.tar.zst ] && [ -e ck/demo.1.tar.zst ]
+	[ -e ck/other.1.1.tar.zst ]
+	[ -e ck/demo.1.tar.zst ]
 	last=$(sed -n 's/^dl-sync: \(ck.*\): a checkpoint$/\1/p' syncer.log |
 		tail -n 1)
 	dl-sync check "$last"
@@ -223,7 +224,8 @@ half_made() {
 	dl-sync checkpoint --key eye.key "$link" seen.tar.zst
 	dl-sync check seen.tar.zst
 	run dl-sync checkpoint --key eve.key "$link" stolen.tar.zst
-	[ "$status" -eq 77 ] && [ ! -e stolen.tar.zst ]
+	[ "$status" -eq 77 ]
+	[ ! -e stolen.tar.zst ]
 	dl-sync checkpoint \
 		"exec:dl-sync attach --as eye --allow observer s" bridged.tar.zst
 	dl-sync check bridged.tar.zst

@@ -109,7 +109,7 @@ goes_on() {
 	for p in 0 1 2; do
 		wait_for holds "$p"
 	done
-	! grep -q '"want"' tape
+	not grep -q '"want"' tape
 }
 
 @test "every codec, each way and both together" {
@@ -148,7 +148,7 @@ goes_on() {
 	ends syncer
 	ends ann
 	[ -z "$(ls store/error)" ]
-	! grep -q '"error":' store/HEAD
+	not grep -q '"error":' store/HEAD
 	is_better
 }
 

@@ -269,7 +269,7 @@ remade() {
 	for name in syncer ann ben; do
 		ends $name
 	done
-	! dl-stat -t tape | cut -f 13 | grep base
+	dl-stat -t tape | cut -f 13 | not grep base
 
 	remade --from then.tar.zst tape m/model.safetensors >whole
 	cmp store/HEAD again/HEAD

@@ -79,6 +79,11 @@ has() {
 	[ "$(grep -c -- "$2" "$3")" -ge "$1" ]
 }
 
+# not COMMAND...: it fails. A command that ! negates fails no test.
+not() {
+	! "$@"
+}
+
 # merged: how many merges the tape tells of.
 merged() {
 	grep -c '"merged"' tape || true

@@ -43,14 +43,14 @@ restores() {
 	grep -m 1 -v '^ready' orders | grep '^restore'
 	[ "$(grep -c '^apply [0-9]* [^ ]* set$' orders)" -ge 3 ]
 	grep '^clock [0-9]*$' orders
-	! grep '^load\|fresh$' orders
+	not grep '^load\|fresh$' orders
 }
 
 begins_anew() {
 	after '^ready' "$1.said" >orders
 	grep '^load' orders
 	grep '^clock [0-9]* fresh$' orders
-	! grep '^restore' <(after '^load' "$1.said")
+	not grep '^restore' <(after '^load' "$1.said")
 }
 
 # few FILE...: not more than two of them are there.
@@ -157,7 +157,7 @@ went_on() {
 	learner ben
 	spied ann --state state
 	wait_for pushed ann 2
-	! grep '^save' ann.said
+	not grep '^save' ann.said
 	kill -TERM "${pid[ann]}"
 	ends ann
 	[ "$(tail -n 2 ann.said | cut -d ' ' -f 1 | tr '\n' ' ')" = "save stop " ]

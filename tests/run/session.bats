@@ -86,7 +86,7 @@ sent_away() {
 	sent_away 76 "sessions of dl-tools only" \
 		dl-join --insecure "tcp:127.0.0.1:$port"
 	wait_for has 1 "sent away: preface" syncer.log
-	! grep "is here" syncer.log
+	not grep "is here" syncer.log
 }
 
 @test "a plain syncer knows no sessions" {

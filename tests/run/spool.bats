@@ -302,7 +302,8 @@ two_pushes() {
 	pass 75 --keep 0s
 	[[ $output == *"1 old files removed"* ]]
 	[ ! -e spool/global/0.1.0 ]
-	[ -e spool/global/0.1.1 ] && [ -e spool/global/1.1.0 ]
+	[ -e spool/global/0.1.1 ]
+	[ -e spool/global/1.1.0 ]
 }
 
 @test "a run ends when somebody asks, and its model is written" {
@@ -354,7 +355,8 @@ two_pushes() {
 	echo '{"event":"what"}' >>spool/store/tape
 	pass 75 --quorum 1
 	[[ $output == *"epoch 4"* ]]
-	[ -e spool/store/tape.2 ] && [ -e spool/store/tape.3 ]
+	[ -e spool/store/tape.2 ]
+	[ -e spool/store/tape.3 ]
 }
 
 @test "a store restored from an older copy never repeats a version" {
@@ -402,7 +404,8 @@ two_pushes() {
 	[ "$(key global)" = int4 ]
 	read -r _ now _ _ bytes base hash size \
 		< <(awk '$1 == 0' spool/global/latest)
-	[ "$now" = 1.1 ] && [ "$base" = 1.0 ]
+	[ "$now" = 1.1 ]
+	[ "$base" = 1.0 ]
 	[ "$(stat -c %s spool/update/0.1.1)" = "$size" ]
 	[ "$(b2sum -l 256 <spool/update/0.1.1 | cut -d ' ' -f 1)" = "$hash" ]
 	[ "$size" -lt "$bytes" ]
