@@ -1,12 +1,10 @@
 #include "cmd/serve/hashing.h"
 
-#include <pthread.h>
-#include <sched.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/thread.h"
 #include "cmd/cmd.h"
 #include "cmd/serve/server.h"
 
@@ -16,37 +14,34 @@ struct job {
 	struct dl_err why; /* code 0: they are found */
 };
 
+/* There is no job; it is the thread's; it is done. */
+enum { NOBODYS, THREADS, DONE };
+
 struct hashing {
 	struct server *server;
 	unsigned char *wanted; /* P flags */
 	uint32_t last;	       /* that was begun */
 	struct job job;
-	int busy;
+	atomic_int whose; /* of the enum below: the job */
 	atomic_int stop;
 	/* No lock, which the loop might have to wait for while the thread
-	 * waits for a processor: a byte a job there, and a byte back. */
+	 * waits for a processor: a byte to the thread, and one back. */
 	int ends[2]; /* the loop's and the thread's */
 	pthread_t thread;
 };
-
-static void use_idle_time(void)
-{
-#ifdef SCHED_IDLE
-	pthread_setschedparam(
-		pthread_self(), SCHED_IDLE, &(struct sched_param){0});
-#endif
-}
 
 static void *hash_all(void *arg)
 {
 	struct hashing *h = arg;
 	char byte;
 
-	use_idle_time();
-	while (read(h->ends[1], &byte, 1) == 1) {
+	dl_thread_idle();
+	while (read(h->ends[1], &byte, 1) == 1 &&
+		atomic_load(&h->whose) == THREADS) {
 		h->job.why = (struct dl_err){0};
 		dl_store_hash(h->server->globals.store, &h->job.hashes,
 			&h->stop, &h->job.why);
+		atomic_store(&h->whose, DONE);
 		(void)!write(h->ends[1], "", 1);
 	}
 	return NULL;
@@ -72,9 +67,9 @@ static int next_wanted(struct hashing *h)
 
 static void work(struct hashing *h)
 {
-	if (h->busy || !next_wanted(h))
+	if (atomic_load(&h->whose) != NOBODYS || !next_wanted(h))
 		return;
-	h->busy = 1;
+	atomic_store(&h->whose, THREADS);
 	(void)!write(h->ends[0], "", 1);
 }
 
@@ -84,14 +79,14 @@ static void on_hashed(void *ctx, int fd, short revents)
 	char byte;
 
 	(void)revents;
-	if (read(fd, &byte, 1) != 1)
+	if (read(fd, &byte, 1) != 1 || atomic_load(&h->whose) != DONE)
 		return;
-	h->busy = 0;
 	/* The next commit may have removed them. */
 	if (h->job.why.code && h->job.why.code != DL_NOINPUT)
 		cmd_warn("%s", h->job.why.text);
 	if (!h->job.why.code)
 		dl_store_hash_end(h->server->globals.store, &h->job.hashes);
+	atomic_store(&h->whose, NOBODYS);
 	work(h);
 }
 
@@ -101,18 +96,6 @@ static void release(struct hashing *h)
 	close(h->ends[1]);
 	free(h->wanted);
 	free(h);
-}
-
-static int start(struct hashing *h)
-{
-	sigset_t all, before;
-	int failed;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	failed = pthread_create(&h->thread, NULL, hash_all, h);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return failed;
 }
 
 int hashing_begin(struct server *s, struct dl_err *e)
@@ -126,7 +109,7 @@ int hashing_begin(struct server *s, struct dl_err *e)
 	}
 	h->server = s;
 	h->wanted = dl_alloc(s->layout->fragments);
-	if (start(h)) {
+	if (dl_thread_start(&h->thread, hash_all, h)) {
 		release(h);
 		return dl_fail(e, DL_OSERR, "cannot start a thread");
 	}

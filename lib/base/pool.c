@@ -1,12 +1,12 @@
 #include "base/pool.h"
 
-#include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/thread.h"
 
 /* A thread takes its share in about so many runs: blocks one after another, so
  * that what is fetched beyond a block's end is mostly its own. */
@@ -84,7 +84,7 @@ struct dl_pool *dl_pool_new(unsigned threads)
 	p->thread = dl_alloc_array(threads, sizeof *p->thread);
 	/* With fewer threads than asked for, the same work is done. */
 	while (p->count + 1 < threads
-		&& !pthread_create(&p->thread[p->count], NULL, helper, p))
+		&& !dl_thread_start(&p->thread[p->count], helper, p))
 		p->count++;
 	return p;
 }

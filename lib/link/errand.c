@@ -2,12 +2,11 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/thread.h"
 
 struct queue {
 	struct dl_errand *first, **end;
@@ -88,18 +87,6 @@ static void on_finished(void *ctx, int fd, short revents)
 	}
 }
 
-static int start(struct dl_errands *list)
-{
-	sigset_t all, before;
-	int failed;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	failed = pthread_create(&list->thread, NULL, run_all, list);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return failed;
-}
-
 struct dl_errands *dl_errands_new(struct dl_loop *loop, struct dl_err *e)
 {
 	struct dl_errands *list = dl_alloc(sizeof *list);
@@ -114,7 +101,7 @@ struct dl_errands *dl_errands_new(struct dl_loop *loop, struct dl_err *e)
 	}
 	pthread_mutex_init(&list->lock, NULL);
 	pthread_cond_init(&list->more, NULL);
-	if (start(list)) {
+	if (dl_thread_start(&list->thread, run_all, list)) {
 		dl_fail(e, DL_OSERR, "cannot start a thread");
 		close(list->pipe[0]);
 		close(list->pipe[1]);

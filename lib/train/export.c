@@ -1,11 +1,11 @@
 #include "train/export.h"
 
 #include <fcntl.h>
-#include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/thread.h"
 #include "train/store.h"
 
 enum { PAGE = 4096 }; /* of memory, or a part of one */
@@ -46,14 +46,10 @@ static void *touch(void *arg)
 
 static int start(struct dl_export *x)
 {
-	sigset_t all, before;
 	int failed;
 
 	atomic_store(&x->halt, 0);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	failed = pthread_create(&x->thread, NULL, touch, x);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	failed = dl_thread_start(&x->thread, touch, x);
 	x->running = !failed;
 	return failed;
 }
