@@ -89,15 +89,23 @@ void dl_tensors_release(struct dl_tensors *t)
 	*t = (struct dl_tensors)DL_TENSORS_INIT;
 }
 
+int dl_tensors_overwrite(
+	struct dl_tensors *t, int fd, const char *path, struct dl_err *e)
+{
+	int rc = dl_tensors_write(t, fd, path, e);
+
+	if (!rc && ftruncate(fd, (off_t)t->size))
+		rc = dl_fail_sys(e, DL_IOERR, "%s", path);
+	return rc;
+}
+
 int dl_tensors_scratch(struct dl_tensors *t, const char *path, struct dl_err *e)
 {
 	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600), rc;
 
 	if (fd < 0)
 		return dl_fail_sys(e, DL_CANTCREAT, "%s", path);
-	rc = dl_tensors_write(t, fd, path, e);
-	if (!rc && ftruncate(fd, lseek(fd, 0, SEEK_CUR)))
-		rc = dl_fail_sys(e, DL_IOERR, "%s", path);
+	rc = dl_tensors_overwrite(t, fd, path, e);
 	if (close(fd) && !rc)
 		rc = dl_fail_sys(e, DL_IOERR, "%s", path);
 	return rc;

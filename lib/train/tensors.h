@@ -47,5 +47,8 @@ void dl_tensors_release(struct dl_tensors *t);
  */
 int dl_tensors_scratch(
 	struct dl_tensors *t, const char *path, struct dl_err *e);
+/* ... which is open, at its front. */
+int dl_tensors_overwrite(
+	struct dl_tensors *t, int fd, const char *path, struct dl_err *e);
 
 #endif

@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -287,6 +288,61 @@ static void test_trainer(void)
 	free(layout);
 }
 
+/* Is a fragment, changed since the last time, the same behind the file? */
+static int passes(struct dl_fragments *f, struct dl_training *from,
+	struct dl_training *to, const char *path, off_t size)
+{
+	struct dl_err e = {0};
+	struct stat st;
+	int fine;
+
+	from->values[m.head + 7]++;
+	fine = !dl_fragments_send(f, 0, from->values, path, &e) &&
+	       !dl_fragments_apply(f, 0, path, 0, 1, to->values, &e) &&
+	       same(from->values, to->values) && !stat(path, &st) &&
+	       (!size || st.st_size == size);
+	if (!fine)
+		printf("# %s\n", e.text);
+	return fine;
+}
+
+static void test_files(void)
+{
+	char *layout = in_folder("layout"), *path = in_folder("fragment");
+	struct dl_training t, twin;
+	struct dl_fragments f;
+	struct dl_err e;
+	struct stat st;
+
+	start(&t);
+	start(&twin);
+	write_layout(layout);
+	if (dl_fragments_open(&f, &m, layout, &e))
+		abort();
+	ok(passes(&f, &t, &twin, path, 0) && !stat(path, &st),
+		"a fragment is sent to a new file and applied");
+	ok(passes(&f, &t, &twin, path, st.st_size) &&
+			passes(&f, &t, &twin, path, st.st_size),
+		"and again, through the same file");
+	ok(!truncate(path, st.st_size + 9000) &&
+			passes(&f, &t, &twin, path, st.st_size),
+		"through one that has grown");
+	ok(!truncate(path, st.st_size / 2) &&
+			dl_fragments_apply(&f, 0, path, 0, 1, twin.values,
+				&e) == DL_DATA &&
+			same(t.values, twin.values) &&
+			passes(&f, &t, &twin, path, st.st_size),
+		"through one that was cut, which is not applied before");
+	ok(!unlink(path) && passes(&f, &t, &twin, path, st.st_size) &&
+			passes(&f, &t, &twin, path, st.st_size),
+		"through another of that name");
+	dl_fragments_close(&f);
+	dl_training_release(&t);
+	dl_training_release(&twin);
+	free(layout);
+	free(path);
+}
+
 /* Is what was exported what is written without a map? */
 static int exports(
 	struct dl_export *x, const struct dl_training *t, const char *path)
@@ -353,6 +409,7 @@ int main(void)
 	test_corpus();
 	test_exact();
 	test_trainer();
+	test_files();
 	test_export();
 	dl_corpus_release(&corpus);
 	dl_llama_release(&m);
