@@ -34,27 +34,31 @@ static int dial(const char *path, int *fd, struct dl_err *e)
 }
 
 /* A learner that is gone is noticed where its next line is awaited. */
+static void flush(struct dl_trainer *t)
+{
+	while (t->out.len) {
+		ssize_t k = send(t->fd, t->out.data, t->out.len, MSG_NOSIGNAL);
+
+		if (k < 0 && errno != EINTR)
+			dl_buf_clear(&t->out);
+		if (k > 0)
+			dl_buf_drop(&t->out, (size_t)k);
+	}
+}
+
+/* Answers go out together, when there is no other order to obey: each would
+ * wake the learner, which might take this processor to read it. */
 __attribute__((format(printf, 2, 3))) static void say(
 	struct dl_trainer *t, const char *fmt, ...)
 {
 	char line[1024];
 	va_list ap;
-	size_t n, done = 0;
 
 	va_start(ap, fmt);
-	vsnprintf(line, sizeof(line) - 1, fmt, ap);
+	vsnprintf(line, sizeof(line), fmt, ap);
 	va_end(ap);
-	n = strlen(line);
-	line[n++] = '\n';
-	while (done < n) {
-		ssize_t k = send(t->fd, line + done, n - done, MSG_NOSIGNAL);
-
-		if (k < 0 && errno == EINTR)
-			continue;
-		if (k < 0)
-			break;
-		done += (size_t)k;
-	}
+	dl_buf_str(&t->out, line);
+	dl_buf_byte(&t->out, '\n');
 }
 
 /* The next line, without its end; NULL at the end of input or when told to
@@ -74,6 +78,7 @@ static char *hear(struct dl_trainer *t, char line[LINE])
 			dl_buf_drop(&t->in, len + 1);
 			return line;
 		}
+		flush(t);
 		if (t->in.len >= LINE || *t->stop)
 			return NULL;
 		dl_buf_reserve(&t->in, LINE);
@@ -241,9 +246,11 @@ static enum next answer(struct dl_trainer *t, char *line)
 /* What is shown after a step is not lost on the learner. */
 static void step(struct dl_trainer *t)
 {
-	int64_t from = dl_now();
+	int64_t from;
 	double loss;
 
+	flush(t);
+	from = dl_now();
 	if (!t->began)
 		t->began = t->boundary = from;
 	t->lost += from - t->boundary;
@@ -253,6 +260,7 @@ static void step(struct dl_trainer *t)
 	t->spent = from - t->began;
 	t->steps++;
 	say(t, "step %zu %.6f", dl_training_step_tokens(t->training), loss);
+	flush(t);
 	t->lost += dl_now() - from;
 	t->stepped(t->ctx, loss);
 	t->boundary = dl_now();
@@ -281,8 +289,10 @@ int dl_trainer_run(struct dl_trainer *t, const char *path, struct dl_err *e)
 		return rc;
 	t->export = (struct dl_export)DL_EXPORT_INIT;
 	serve(t);
+	flush(t);
 	dl_export_release(&t->export);
 	close(t->fd);
 	dl_buf_free(&t->in);
+	dl_buf_free(&t->out);
 	return 0;
 }

@@ -26,7 +26,7 @@ struct dl_trainer {
 	/* private */
 	int fd;
 	int64_t began, boundary; /* the first step, the last one's end */
-	struct dl_buf in;
+	struct dl_buf in, out;
 	struct dl_export export;
 };
 
