@@ -4,6 +4,7 @@
 
 #include "base/num.h"
 #include "cmd/cmd.h"
+#include "cmd/learn/background.h"
 #include "cmd/learn/handover.h"
 #include "cmd/learn/learner.h"
 #include "cmd/learn/orders.h"
@@ -11,6 +12,18 @@
 enum { HOPELESS = 3 }; /* deaths in a row of a trainer that never stepped */
 
 static const int64_t pause_min = DL_SECOND / 4, pause_max = 60 * DL_SECOND;
+
+/* The trainer is not in the background with its learner. */
+static int start(struct trainer *t, struct dl_err *e)
+{
+	int code;
+
+	if (t->background)
+		background_leave();
+	code = dl_host_start(t->host, e);
+	t->background = background_enter();
+	return code;
+}
 
 int trainer_begin(struct learner *l, struct dl_err *e)
 {
@@ -29,7 +42,7 @@ int trainer_begin(struct learner *l, struct dl_err *e)
 	if (code)
 		return code;
 	t->host = dl_host_new(&c, e);
-	return t->host ? dl_host_start(t->host, e) : e->code;
+	return t->host ? start(t, e) : e->code;
 }
 
 void trainer_release(struct learner *l)
@@ -145,7 +158,7 @@ static void restart(struct learner *l, int64_t now)
 	if (now < t->start_at)
 		return;
 	t->start_at = INT64_MAX;
-	if (!dl_host_start(t->host, &e))
+	if (!start(t, &e))
 		return;
 	cmd_warn("%s", e.text);
 	t->start_at = now + pause_of(++t->deaths);

@@ -30,6 +30,7 @@ struct trainer {
 	int stepped;	  /* ever */
 	unsigned deaths;  /* in a row, without a push */
 	int64_t start_at; /* INT64_MAX: running, or not to be started */
+	int background;	  /* this process is, behind the trainer */
 };
 
 /* Makes its place in the scratch folder and starts it. */

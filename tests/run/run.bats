@@ -140,3 +140,29 @@ teardown() {
 	grep -q "this is run two" ann.log
 	grep -q "ann at unix:.*: refused: this is run two" syncer.log
 }
+
+# policy PID: how it is scheduled (sched(7)): 0 as others are, 3 as a batch.
+policy() {
+	cut -d ' ' -f 41 "/proc/$1/stat"
+}
+
+# stays_behind: ann is a batch, and what it has started is none.
+stays_behind() {
+	[ "$(policy "${pid[ann]}")" -eq 3 ]
+	[ "$(policy "$(cat trainer.pid)")" -eq 0 ]
+}
+
+@test "a learner takes its trainer no processor away" {
+	[ "$(policy self)" = 0 ] || skip "not scheduled as others are"
+	syncer
+	background ann dl-learn -n ann --scratch "$scratch" "$link" -- \
+		sh -c 'echo $$ >trainer.pid
+		exec dl-train run -q -b 2 --step-time 10ms m text'
+	wait_for pushed ann
+	stays_behind
+	kill -9 "$(cat trainer.pid)"
+	rm trainer.pid
+	wait_for test -s trainer.pid
+	wait_for pushed ann $(($(grep -c '"push".*"ann"' tape) + 2))
+	stays_behind
+}
