@@ -18,8 +18,9 @@ takes part as learner.py does, but in one thing, by LIE:
     shape        pushes the tensors of such a one
     twice        sends each push twice
 
-and prints a line for every word it gets on a push, until 6 have come (old,
-twice: and one of them, that it is in a round) or the connection is over.
+and prints a line for every word it gets on a push, until 6 have come or the
+connection is over. Of old and twice one word is that it is in a round; of twice
+two are that it was taken before, which is said once its round is over.
 """
 import argparse
 import sys
@@ -42,6 +43,7 @@ class Liar(Learner):
     def __init__(self, name, lie):
         super().__init__(name, step_time=0.02)
         self.lie, self.words = lie, 0
+        self.again = 2 if lie == "twice" else 0  # to come
         self.counts = lie not in ("old", "twice")
 
     def hello_fields(self):
@@ -85,7 +87,8 @@ class Liar(Learner):
         print(m.fields["taken"], m.fields["refusal"], flush=True)
         self.words += 1
         self.counts |= m.fields["taken"] == "round"
-        if self.words >= 6 and self.counts:
+        self.again -= m.fields["taken"] == "again"
+        if self.words >= 6 and self.counts and self.again <= 0:
             raise Enough
 
 

@@ -165,12 +165,27 @@ same_everywhere() {
 	dl-sync replay changed
 }
 
-# The file of the first push of l0, whose values are f32.
+# merged_of_l0: the line of the first push of l0 that was merged before the syncer
+# died.
+merged_of_l0() {
+	local line push
+	dl-sync replay tape | awk '$2 ~ /^1[.]/ { print $6 }' |
+		tr ',' '\n' >of_merges
+	sed '2,${/"format"/,$d}' tape | grep '"event":"push".*"l0"' |
+		while read -r line; do
+			push=$(sed 's/.*"push":\([0-9]*\).*/\1/' <<<"$line")
+			! grep -qx "$push" of_merges || echo "$line"
+		done | head -n 1
+}
+
+# The file of that push, whose values are f32.
 file_of_l0() {
-	local at fragment
-	at=$(grep '"event":"push".*"l0"' tape | head -n 1)
+	local at fragment seq
+	at=$(merged_of_l0)
 	fragment=$(sed 's/.*"fragment":\([0-9]*\).*/\1/' <<<"$at")
-	grep -l '"dl.learner":"l0"' pushes/* | xargs grep -l '"dl.seq":"1"' |
+	seq=$(sed 's/.*"seq":\([0-9]*\).*/\1/' <<<"$at")
+	grep -l '"dl.learner":"l0"' pushes/* |
+		xargs grep -l "\"dl.seq\":\"$seq\"" |
 		xargs grep -l "\"dl.fragment\":\"$fragment\""
 }
 
