@@ -76,6 +76,7 @@ static void put_field(
 		dl_put_u64(out, *(const uint64_t *)at);
 		break;
 	case DL_FIELD_I64:
+	case DL_FIELD_NS:
 		i64 = *(const int64_t *)at;
 		dl_put_u64(out, i64 < 0 ? 0 : (uint64_t)i64);
 		break;
@@ -317,6 +318,10 @@ static int take_field(struct dl_json *j, const struct dl_field *f, void *at)
 		break;
 	case DL_FIELD_I64:
 		rc = take_u64_below(j, &v, INT64_MAX, "at most 63 bits");
+		*(int64_t *)at = (int64_t)v;
+		break;
+	case DL_FIELD_NS:
+		rc = take_u64_below(j, &v, INT64_MAX / 2, "at most 62 bits");
 		*(int64_t *)at = (int64_t)v;
 		break;
 	case DL_FIELD_REAL:

@@ -18,6 +18,7 @@ enum dl_field_type {
 	DL_FIELD_U32,
 	DL_FIELD_U64,
 	DL_FIELD_I64,	  /* never negative */
+	DL_FIELD_NS,	  /* the same, and small enough to add another */
 	DL_FIELD_REAL,	  /* a double; "nan", "inf" and "-inf" are strings */
 	DL_FIELD_VERSION, /* struct dl_version, as "E.N" */
 	DL_FIELD_WORD,	  /* an enum from 0, as one of its words */

@@ -99,12 +99,12 @@ static const struct dl_field config_fields[] = {
 	CONFIG("min_h", DL_FIELD_U64, min_h, NULL),
 	CONFIG("grace", DL_FIELD_WORD, grace, graces),
 	CONFIG("gamma", DL_FIELD_REAL, gamma, NULL),
-	CONFIG("grace_ns", DL_FIELD_I64, grace_ns, NULL),
+	CONFIG("grace_ns", DL_FIELD_NS, grace_ns, NULL),
 	CONFIG("late", DL_FIELD_WORD, late, lates),
 	CONFIG("below", DL_FIELD_WORD, below, belows),
-	CONFIG("below_ns", DL_FIELD_I64, below_ns, NULL),
-	CONFIG("stall_ns", DL_FIELD_I64, stall_ns, NULL),
-	CONFIG("end_ns", DL_FIELD_I64, end_ns, NULL),
+	CONFIG("below_ns", DL_FIELD_NS, below_ns, NULL),
+	CONFIG("stall_ns", DL_FIELD_NS, stall_ns, NULL),
+	CONFIG("end_ns", DL_FIELD_NS, end_ns, NULL),
 	CONFIG("max_rate", DL_FIELD_REAL, max_rate, NULL),
 	CONFIG("max_norm", DL_FIELD_REAL, max_norm, NULL),
 	CONFIG("refuse_norm", DL_FIELD_REAL, refuse_norm, NULL),
@@ -115,8 +115,8 @@ static const struct dl_field config_fields[] = {
 enum { CONFIG_FIELDS = sizeof config_fields / sizeof *config_fields };
 
 static const struct dl_field time_fields[] = {
-	{"wall", DL_FIELD_I64, offsetof(struct dl_tape_line, wall), NULL},
-	{"now", DL_FIELD_I64, offsetof(struct dl_tape_line, now), NULL},
+	{"wall", DL_FIELD_NS, offsetof(struct dl_tape_line, wall), NULL},
+	{"now", DL_FIELD_NS, offsetof(struct dl_tape_line, now), NULL},
 };
 enum { TIME_FIELDS = sizeof time_fields / sizeof *time_fields };
 

@@ -689,6 +689,7 @@ static void test_hashed_later(void)
 	ok(dl_store_hash_begin(s, &h) == DL_NO, "hashes are known at first");
 	commit_unhashed(s, 1);
 	ok(head_says_null() && holds(s, 0, 1), "a commit that is not hashed");
+	dl_store_close(s);
 	fresh();
 	s = open_store(DL_STORE_OWN);
 	commit_unhashed(s, 1);

@@ -76,7 +76,7 @@ static void any_event(
 		versions[p] = any_version(r);
 	*ev = (struct dl_sync_event){
 		.kind = (enum dl_sync_event_kind)dl_rng_below(r, DL_EV_KINDS),
-		.now = (int64_t)(any_u64(r) >> 1),
+		.now = (int64_t)(any_u64(r) >> 2),
 		.learner = names[dl_rng_below(r, 3)],
 		.instance = any_u64(r),
 		.clock = any_u64(r),
@@ -190,7 +190,7 @@ static void test_events(void)
 		any_event(&ev, versions, &r);
 		if (ev.kind == DL_EV_MERGED)
 			any_made(&made, &r);
-		wall = (int64_t)(any_u64(&r) >> 1);
+		wall = (int64_t)(any_u64(&r) >> 2);
 		dl_buf_clear(&text);
 		dl_tape_write_event(&text, &ev, &made, P, wall);
 		one_line &= memchr(text.data, '\n', text.len) ==
@@ -300,7 +300,10 @@ static void test_strict(void)
 		{"{\"event\":\"time\"," T "}}", "JSON byte"},
 		{"{\"event\":\"time\",\"wall\":1,\"now\":-2}", "integer"},
 		{"{\"event\":\"time\",\"wall\":1,\"now\":9223372036854775808}",
-			"63 bits"},
+			"62 bits"},
+		/* To which nothing can be added any more. */
+		{"{\"event\":\"end\",\"wall\":1,\"now\":4611686018427387904}",
+			"62 bits"},
 		{"{\"event\":\"end\"," T ",\"learner\":\"a\"}", "end of the"},
 		{"{\"event\":\"leave\"," T ",\"learner\":\"a/b\","
 		 "\"instance\":1}",
