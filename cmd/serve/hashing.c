@@ -22,7 +22,7 @@ struct hashing {
 	unsigned char *wanted; /* P flags */
 	uint32_t last;	       /* that was begun */
 	struct job job;
-	atomic_int whose; /* of the enum below: the job */
+	atomic_int whose; /* the job is, of the enum above */
 	atomic_int stop;
 	/* No lock, which the loop might have to wait for while the thread
 	 * waits for a processor: a byte to the thread, and one back. */

@@ -90,97 +90,74 @@ static double dot_int4(
 }
 
 #if defined __AVX2__
+/* A register of bytes, or of 16-bit sums. */
 #if defined __AVX512BW__
 typedef __m512i word;
-enum { WORD = sizeof(word) };
 
-INLINE word load_word(const unsigned char *x)
-{
-	return _mm512_loadu_si512(x);
-}
-
-/* The 16-bit sums of neighbours' products, added to sum. */
+/* The sums of neighbours' products, added to sum. */
 INLINE word add_products(word sum, word u, word s)
 {
 	return _mm512_add_epi16(sum, _mm512_maddubs_epi16(u, s));
 }
 
-/* Of the low halves of bytes, and then of the high ones: what is 8 above them,
- * and they. */
-INLINE void unpack_word(
-	const unsigned char *x, unsigned char *u, unsigned char *s)
+/* Sums of blocks have room for as many again. */
+INLINE __m256i halved(word sum)
 {
-	const word low = _mm512_set1_epi8(15), eight = _mm512_set1_epi8(8);
-	word a = load_word(x), b = _mm512_srli_epi16(a, 4);
-
-	a = _mm512_xor_si512(_mm512_and_si512(a, low), eight);
-	b = _mm512_xor_si512(_mm512_and_si512(b, low), eight);
-	_mm512_storeu_si512(u, a);
-	_mm512_storeu_si512(u + WORD, b);
-	_mm512_storeu_si512(s, _mm512_sub_epi8(a, eight));
-	_mm512_storeu_si512(s + WORD, _mm512_sub_epi8(b, eight));
-}
-
-/* The four sums of 16-bit lanes. */
-INLINE __m128i four_totals(const word *sum)
-{
-	const word one = _mm512_set1_epi16(1);
-	word a = _mm512_madd_epi16(sum[0], one),
-	     b = _mm512_madd_epi16(sum[1], one),
-	     c = _mm512_madd_epi16(sum[2], one),
-	     d = _mm512_madd_epi16(sum[3], one);
-	__m256i v;
-
-	a = _mm512_add_epi32(
-		_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b));
-	c = _mm512_add_epi32(
-		_mm512_unpacklo_epi32(c, d), _mm512_unpackhi_epi32(c, d));
-	a = _mm512_add_epi32(
-		_mm512_unpacklo_epi64(a, c), _mm512_unpackhi_epi64(a, c));
-	v = _mm256_add_epi32(
-		_mm512_castsi512_si256(a), _mm512_extracti64x4_epi64(a, 1));
-	return _mm_add_epi32(
-		_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
+	return _mm256_add_epi16(
+		_mm512_castsi512_si256(sum), _mm512_extracti64x4_epi64(sum, 1));
 }
 #else
 typedef __m256i word;
-enum { WORD = sizeof(word) };
 
-INLINE word load_word(const unsigned char *x)
-{
-	return _mm256_loadu_si256((const void *)x);
-}
-
-/* The 16-bit sums of neighbours' products, added to sum. */
+/* The sums of neighbours' products, added to sum. */
 INLINE word add_products(word sum, word u, word s)
 {
 	return _mm256_add_epi16(sum, _mm256_maddubs_epi16(u, s));
 }
 
+INLINE __m256i halved(word sum)
+{
+	return sum;
+}
+#endif
+
+enum { WORD = sizeof(word) };
+typedef unsigned char byte_word __attribute__((vector_size(WORD)));
+
+INLINE word load_word(const unsigned char *x)
+{
+	word v;
+
+	memcpy(&v, x, sizeof v);
+	return v;
+}
+
 /* Of the low halves of bytes, and then of the high ones: what is 8 above them,
  * and they. */
 INLINE void unpack_word(
 	const unsigned char *x, unsigned char *u, unsigned char *s)
 {
-	const word low = _mm256_set1_epi8(15), eight = _mm256_set1_epi8(8);
-	word a = load_word(x), b = _mm256_srli_epi16(a, 4);
+	byte_word v, both[2];
 
-	a = _mm256_xor_si256(_mm256_and_si256(a, low), eight);
-	b = _mm256_xor_si256(_mm256_and_si256(b, low), eight);
-	_mm256_storeu_si256((void *)u, a);
-	_mm256_storeu_si256((void *)(u + WORD), b);
-	_mm256_storeu_si256((void *)s, _mm256_sub_epi8(a, eight));
-	_mm256_storeu_si256((void *)(s + WORD), _mm256_sub_epi8(b, eight));
+	memcpy(&v, x, sizeof v);
+	both[0] = (v & 15) ^ 8;
+	both[1] = (v >> 4) ^ 8;
+	memcpy(u, both, sizeof both);
+	both[0] -= 8;
+	both[1] -= 8;
+	memcpy(s, both, sizeof both);
+}
+
+INLINE __m256i pair_totals(word sum)
+{
+	return _mm256_madd_epi16(halved(sum), _mm256_set1_epi16(1));
 }
 
 /* The four sums of 16-bit lanes. */
 INLINE __m128i four_totals(const word *sum)
 {
-	const word one = _mm256_set1_epi16(1);
-	word a = _mm256_madd_epi16(sum[0], one),
-	     b = _mm256_madd_epi16(sum[1], one),
-	     c = _mm256_madd_epi16(sum[2], one),
-	     d = _mm256_madd_epi16(sum[3], one);
+	__m256i a = pair_totals(sum[0]), b = pair_totals(sum[1]),
+		c = pair_totals(sum[2]), d = pair_totals(sum[3]);
 
 	a = _mm256_add_epi32(
 		_mm256_unpacklo_epi32(a, b), _mm256_unpackhi_epi32(a, b));
@@ -191,7 +168,6 @@ INLINE __m128i four_totals(const word *sum)
 	return _mm_add_epi32(
 		_mm256_castsi256_si128(a), _mm256_extracti128_si256(a, 1));
 }
-#endif
 
 /* A block's codes of all, unpacked: of each what is 8 above it, and it. What is
  * beyond the m up to a multiple of FOUR is 0. */
